@@ -1,0 +1,138 @@
+"""The command line's grammar. Imports nothing heavy: help must be quick."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from transforms.errors import UsageError
+
+VERSION = "0.1.0"
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse whose mistakes are slowwave errors, so that ``--json`` covers them too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"See {self.prog} --help.")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Arguments of one call.
+
+    Raises:
+        UsageError: The call's words are off.
+    """
+    defaults = {"lake": None, "config": None, "json": False, "as_of": None}
+    options = _parser().parse_args(argv)
+    for name, value in defaults.items():
+        if not hasattr(options, name):
+            setattr(options, name, value)
+    return options
+
+
+def _shared() -> argparse.ArgumentParser:
+    """Flags that stand before or after the verb."""
+    shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = shared.add_argument_group("everywhere")
+    group.add_argument("--lake", metavar="URI", help="path or s3://bucket/prefix (also SLOWWAVE_LAKE)")
+    group.add_argument("--config", metavar="FILE", help="configuration; default ./slowwave.toml where it exists")
+    group.add_argument("--json", action="store_true", help="print one JSON document")
+    group.add_argument("--as-of", metavar="ISO", help="reason at this instant instead of now, such as 2026-06-30T23:00:00Z")
+    return shared
+
+
+def _scope() -> argparse.ArgumentParser:
+    scope = _Parser(add_help=False)
+    group = scope.add_argument_group("scope")
+    for name, text in (("tenant", "customer"), ("user", "person"), ("agent", "agent"), ("session", "conversation")):
+        group.add_argument(f"--{name}", metavar="ID", help=f"{text} id")
+    return scope
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared, scope = _shared(), _scope()
+    parser = _Parser(
+        prog="slowwave",
+        parents=[shared],
+        description="Batch memory consolidation for AI agents over files you own.",
+        epilog="example: slowwave --lake ./lake nightly traces/",
+    )
+    parser.add_argument("--version", action="version", version=f"slowwave {VERSION}")
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+
+    def verb(name: str, text: str, example: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        return verbs.add_parser(
+            name, help=text, description=text, epilog=f"example: {example}", parents=[shared, *parents]
+        )
+
+    for add in (_add_lake_verbs, _add_run_verbs, _add_recall_verbs):
+        add(verb, scope)
+    return parser
+
+
+Verb = Callable[..., argparse.ArgumentParser]
+
+
+def _add_lake_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    del scope
+    init = verb("init", "Make a lake.", "slowwave --lake ./lake init")
+    init.add_argument("--buckets", type=_positive, default=16, help="tenant partitions, fixed for life (default 16)")
+    verb("status", "What the lake holds, what is published, what is due.", "slowwave --lake ./lake status")
+    verb("doctor", "Check the installation, the lake and the index.", "slowwave --lake ./lake doctor")
+    verb("formats", "List the input formats.", "slowwave formats")
+    demo = verb("demo", "Consolidate the samples and recall three questions.", "slowwave demo")
+    demo.add_argument("--dir", default=".demo", help="where its lake goes (default .demo)")
+    demo.add_argument("--samples", default=None, help="folder of samples (default: the project's own)")
+
+
+def _add_run_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    ingest = verb("ingest", "Land traces as episodes.", "slowwave --lake ./lake ingest chat.jsonl --tenant acme", scope)
+    ingest.add_argument("source", nargs="*", help="file, folder, glob, s3:// prefix or - ; none: landed rows only")
+    _add_source_flags(ingest)
+    ingest.add_argument("--explain", action="store_true", help="show the format and three rows; write nothing")
+    verb("embed", "Give new texts their vectors.", "slowwave --lake ./lake embed")
+    publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./lake publish")
+    publish.add_argument("--rollback", action="store_true", help="go back to the generation before the live one")
+    publish.add_argument("--force", action="store_true", help="build even where nothing changed")
+    nightly = verb(
+        "nightly", "Ingest, embed and publish.", "slowwave --lake ./lake nightly traces/ --tenant acme", scope
+    )
+    nightly.add_argument("source", nargs="*", help="as for ingest; none: the [[sources]] of the configuration")
+    _add_source_flags(nightly)
+    nightly.add_argument("--no-publish", action="store_true", help="stop before publishing")
+
+
+def _add_source_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", default="auto", help="input format (default auto; see slowwave formats)")
+    parser.add_argument("--timezone", metavar="ZONE", help="zone of times that name none, such as Europe/Berlin")
+
+
+def _add_recall_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    recall = verb("recall", "Find memories.", 'slowwave --lake ./lake recall "seat" --tenant acme --user u1', scope)
+    recall.add_argument("query", help="what to look for")
+    recall.add_argument("-k", type=_positive, default=None, help="how many (default 10)")
+    recall.add_argument("--kinds", metavar="KIND,...", help="only these kinds")
+    context = verb(
+        "context", "Pack memories for a prompt.", 'slowwave --lake ./lake context "seat" --tenant acme --user u1', scope
+    )
+    context.add_argument("query", help="what the prompt is about")
+    context.add_argument("--budget", type=_positive, default=None, metavar="TOKENS", help="most tokens (default 2000)")
+    for parser in (recall, context):
+        parser.add_argument(
+            "--tenant-wide", action="store_true", help="search the whole tenant, not one user, agent or session"
+        )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def known_flags() -> dict[str, Any]:
+    """Verbs and their option strings, for the docs and tests."""
+    actions = next(a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return {n: sorted(s for a in p._actions for s in a.option_strings) for n, p in actions.choices.items()}

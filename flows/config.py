@@ -1,0 +1,108 @@
+"""``slowwave.toml`` and the environment, checked: a wrong key is an error that names the right one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+
+from lake.embedders.config import EmbedderConfig
+from transforms.errors import ConfigError
+from transforms.policy import Policy
+
+FILE_NAME = "slowwave.toml"
+KEY_VARIABLES = ("SLOWWAVE_API_KEY", "OPENAI_API_KEY")
+
+
+class SourceConfig(BaseModel):
+    """One ``[[sources]]`` entry: what ``nightly`` ingests, and the scope of rows that name none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    format: str = "auto"
+    tenant: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    timezone: str | None = None
+
+
+class Config(BaseModel):
+    """Everything a run may be told by file or environment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    lake: str | None = None
+    embedder: EmbedderConfig = EmbedderConfig()
+    policy: Policy = Policy()
+    sources: tuple[SourceConfig, ...] = ()
+
+
+def load_config(path: str | None, environment: Mapping[str, str] | None = None) -> Config:
+    """Read the file (``slowwave.toml`` here, where none is named) and the key from the environment.
+
+    Raises:
+        ConfigError: The file is missing, not TOML, or holds an unknown key or a wrong value.
+    """
+    environment = os.environ if environment is None else environment
+    file = Path(path) if path else Path(FILE_NAME)
+    raw: dict[str, Any] = {}
+    if path or file.is_file():
+        raw = _read(file)
+    config = _checked(raw, file)
+    key = next((environment[v] for v in KEY_VARIABLES if environment.get(v)), None)
+    if key and config.embedder.provider == "openai" and config.embedder.api_key is None:
+        embedder = config.embedder.model_copy(update={"api_key": SecretStr(key)})
+        config = config.model_copy(update={"embedder": embedder})
+    return config
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"no configuration file {file}", "Name an existing file with --config.") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}", "Mend the line it names.") from error
+
+
+def _checked(raw: dict[str, Any], file: Path) -> Config:
+    known = {"lake", "embedder", "sources"}
+    sections = {k: v for k, v in raw.items() if k not in known}
+    shaped = {**{k: v for k, v in raw.items() if k in known}, "policy": sections}
+    try:
+        return Config.model_validate(shaped)
+    except ValidationError as error:
+        faults = [_fault(fault) for fault in error.errors(include_input=False, include_url=False)]
+        raise ConfigError(f"{file}: {'; '.join(faults)}", "See docs/configuration.md for every key.") from error
+
+
+def _fault(fault: Any) -> str:
+    where = [str(part) for part in fault["loc"] if part != "policy"]
+    name = ".".join(where)
+    if fault["type"] != "extra_forbidden":
+        return f"{name or 'file'}: {fault['msg']}"
+    near = difflib.get_close_matches(where[-1], _siblings(where[:-1]), n=1)
+    hint = f", did you mean {near[0]}?" if near else ""
+    return f"unknown key {name}{hint}"
+
+
+def _siblings(parents: list[str]) -> list[str]:
+    """Keys that may stand where the unknown one stood."""
+    if not parents:
+        return [*Policy.model_fields, "lake", "embedder", "sources"]
+    if parents[0] == "embedder":
+        return list(EmbedderConfig.model_fields)
+    if parents[0] == "sources":
+        return list(SourceConfig.model_fields)
+    section = Policy.model_fields.get(parents[0])
+    kind = section.annotation if section else None
+    return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []

@@ -1,0 +1,158 @@
+"""What every job is given, and what it gives back."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import polars as pl
+
+from lake import locks, tables
+from lake.lake import Lake
+from transforms import ids
+from transforms.embedding import vector_space
+from transforms.policy import Policy
+from transforms.schemas import RUNS
+
+if TYPE_CHECKING:
+    from lake.embedders.protocol import Embedder
+
+State = Literal["done", "unchanged", "failed"]
+LOCK = "nightly"
+
+
+class Progress(Protocol):
+    """Where a long job says how far it is."""
+
+    def task(self, name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+        """A bar for the block; call what it yields with the count of finished items."""
+
+
+class Silent:
+    """Progress that shows nothing."""
+
+    def task(self, name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+        """See ``Progress.task``."""
+        del name, total
+        return nullcontext(lambda _: None)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A lake, a policy, an instant and the model: all that a run depends on.
+
+    Args:
+        lake: Where to work.
+        policy: Every number.
+        as_of: The instant the run reasons at.
+        make_embedder: Builds the embedder when a step first needs it.
+        progress: Where to show how far it is.
+    """
+
+    lake: Lake
+    policy: Policy
+    as_of: datetime
+    make_embedder: Callable[[], Embedder]
+    progress: Progress = field(default_factory=Silent)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedding model, loaded once."""
+        return self.make_embedder()
+
+    @cached_property
+    def space(self) -> str:
+        """The vector space of this job's embedder."""
+        return vector_space(self.embedder.model_key)
+
+
+@dataclass
+class StepResult:
+    """One step's outcome; counts are rows."""
+
+    name: str
+    state: State = "done"
+    rows_in: int = 0
+    rows_out: int = 0
+    rejected: int = 0
+    duplicates: int = 0
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    tokens: int = 0
+    generation: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that ``--json`` prints."""
+        keys = ("name", "state", "rows_in", "rows_out", "rejected", "duplicates", "seconds", "peak_bytes", "tokens")
+        shown = {key: getattr(self, key) for key in keys}
+        return {**shown, "seconds": round(self.seconds, 3), **self.detail}
+
+
+def peak_bytes() -> int:
+    """Peak resident memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextmanager
+def step(name: str) -> Iterator[StepResult]:
+    """Time a step and note its peak memory."""
+    result, start = StepResult(name), time.perf_counter()
+    try:
+        yield result
+    finally:
+        result.seconds = time.perf_counter() - start
+        result.peak_bytes = peak_bytes()
+
+
+@contextmanager
+def exclusive(job: Job) -> Iterator[None]:
+    """One run at a time on a lake; a second one waits or declines, as ``run.on_busy`` says."""
+    run = job.policy.run
+    wait = run.busy_wait_seconds if run.on_busy == "wait" else 0.0
+    with locks.hold(job.lake, LOCK, wait):
+        yield
+
+
+def record(
+    job: Job,
+    result: StepResult,
+    *,
+    read: Mapping[str, int] | None = None,
+    written: Mapping[str, int] | None = None,
+    error: str | None = None,
+) -> None:
+    """Write a step into the runs ledger, unless it changed nothing."""
+    if result.state == "unchanged":
+        return
+    now = datetime.now(UTC)
+    row = {
+        "run_id": ids.row_id(job.lake.lake_id, result.name, job.as_of.isoformat(), now.isoformat()),
+        "step": result.name,
+        "state": result.state,
+        "as_of_at": job.as_of,
+        "started_at": now,
+        "rows_in": result.rows_in,
+        "rows_out": result.rows_out,
+        "rejected": result.rejected,
+        "duplicates": result.duplicates,
+        "versions_read": json.dumps(dict(read or {}), sort_keys=True),
+        "versions_written": json.dumps(dict(written or {}), sort_keys=True),
+        "policy_hash": job.policy.hash(),
+        "model_key": job.space if result.name in ("embed", "publish") else None,
+        "tokens": result.tokens,
+        "seconds": result.seconds,
+        "peak_bytes": result.peak_bytes,
+        "generation": result.generation,
+        "error": error,
+    }
+    tables.append(job.lake, RUNS, pl.DataFrame([row], schema=RUNS.polars))

@@ -1,0 +1,111 @@
+"""From options, configuration and environment to a job: the only place that reads clock and environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from flows.config import Config, SourceConfig, load_config
+from flows.job import Job, Progress, Silent
+from lake.embedders.config import make_embedder
+from lake.lake import Lake, open_lake
+from transforms.errors import UsageError
+from transforms.validate import Defaults
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a verb prints: ``data`` with ``--json``, else ``text``."""
+
+    data: dict[str, Any]
+    text: str
+    exit_code: int = 0
+
+
+def config_of(options: argparse.Namespace) -> Config:
+    """The configuration of a call."""
+    return load_config(options.config)
+
+
+def lake_uri(options: argparse.Namespace, config: Config) -> str:
+    """Address of the lake: flag, then environment, then configuration.
+
+    Raises:
+        UsageError: None of them names one.
+    """
+    uri = options.lake or os.environ.get("SLOWWAVE_LAKE") or config.lake
+    if not uri:
+        raise UsageError("no lake named", "Pass --lake, set SLOWWAVE_LAKE, or put lake = ... in slowwave.toml.")
+    return str(uri)
+
+
+def as_of(options: argparse.Namespace) -> datetime | None:
+    """The instant of ``--as-of``, None where it is not given.
+
+    Raises:
+        UsageError: It is not ISO 8601 with a zone.
+    """
+    if options.as_of is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(options.as_of)
+    except ValueError as error:
+        raise UsageError(f"--as-of {options.as_of} is not ISO 8601", "Write 2026-06-30T23:00:00Z.") from error
+    if instant.tzinfo is None:
+        raise UsageError(f"--as-of {options.as_of} has no zone", "Add one: 2026-06-30T23:00:00Z.")
+    return instant.astimezone(UTC)
+
+
+def job_of(options: argparse.Namespace, config: Config | None = None, lake: Lake | None = None) -> Job:
+    """The job of a call, on its lake, at its instant."""
+    config = config or config_of(options)
+    lake = lake or open_lake(lake_uri(options, config))
+    instant = as_of(options) or datetime.now(UTC)
+    return Job(lake, config.policy, instant, lambda: make_embedder(config.embedder), progress(options))
+
+
+def progress(options: argparse.Namespace) -> Progress:
+    """Bars on a terminal, nothing otherwise."""
+    if options.json or not sys.stderr.isatty():
+        return Silent()
+    from flows.progress import Bars
+
+    return Bars()
+
+
+def defaults_of(options: argparse.Namespace) -> Defaults:
+    """Scope of rows that name none, from the flags.
+
+    Raises:
+        UsageError: The zone is not known.
+    """
+    return Defaults(
+        options.tenant, options.user, options.agent, options.session, known_zone(options.timezone)
+    )
+
+
+def known_zone(name: str | None) -> str | None:
+    """The zone's name, checked.
+
+    Raises:
+        UsageError: There is no such zone.
+    """
+    if name is not None:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise UsageError(f"no time zone {name}", "Use an IANA name such as Europe/Berlin or UTC.") from error
+    return name
+
+
+def configured_sources(sources: tuple[SourceConfig, ...]) -> Iterator[tuple[str, str, Defaults]]:
+    """Address, format and defaults of each ``[[sources]]`` entry."""
+    for entry in sources:
+        scope = Defaults(entry.tenant, entry.user, entry.agent, entry.session, known_zone(entry.timezone))
+        yield entry.path, entry.format, scope

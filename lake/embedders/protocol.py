@@ -1,0 +1,83 @@
+"""What an embedder is, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_TOKENS = "no_tokens"
+"""Refused: the text is empty or blank."""
+NOT_FINITE = "not_finite"
+"""Refused: the model's vector holds NaN or infinity."""
+ZERO_VECTOR = "zero_vector"
+"""Refused: the model's vector has no direction."""
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Vectors of a sequence of texts, in its order.
+
+    Attributes:
+        vectors: float32 (texts, dimensions), L2-normalised, finite; a refused row is zeros, not to be stored.
+        refused: Reason by position. A reason is a short code and never holds content.
+        tokens: Tokens the model read: its own count where it gives one.
+        truncated: Positions of texts of which only a beginning was embedded.
+    """
+
+    vectors: Vectors
+    refused: dict[int, str] = field(default_factory=dict)
+    tokens: int = 0
+    truncated: tuple[int, ...] = ()
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one space. Safe to share between threads."""
+
+    @property
+    def model_key(self) -> str:
+        """Names the vector space: any change of weights, dimensions or form of the text changes it.
+
+        Form: ``model @ revision / dimensions / text form``, without the blanks; the model may hold slashes.
+        """
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Embed the texts; the vector of a text does not depend on the texts beside it."""
+
+
+def well_formed(text: str) -> str:
+    """The text with each lone surrogate replaced by U+FFFD, so that it has a UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def normalised(raw: Vectors) -> tuple[Vectors, dict[int, str]]:
+    """Rows scaled to length 1, and the reason by position of those that cannot be.
+
+    Args:
+        raw: float32 (rows, dimensions).
+
+    Returns:
+        float32 of the same shape, refused rows zeros; the reasons.
+    """
+    is_finite: NDArray[np.bool_] = np.all(np.isfinite(raw), axis=1)
+    # Scaled by the largest value first, and in float64: squares of float32 overflow and underflow.
+    peak = np.where(is_finite, np.abs(np.where(is_finite[:, None], raw, 0)).max(axis=1, initial=0), 0)
+    is_good = peak > 0
+    rows = raw[is_good].astype(np.float64) / peak[is_good, None]
+    vectors = np.zeros_like(raw)
+    vectors[is_good] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    reasons = {int(i): ZERO_VECTOR if is_finite[i] else NOT_FINITE for i in np.flatnonzero(~is_good)}
+    return vectors, reasons

@@ -1,0 +1,94 @@
+"""A lake: one root, its record, and where everything in it lies."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lake.storage import LocalStorage, Storage, open_storage
+from transforms.errors import LakeError
+from transforms.ids import tenant_bucket
+from transforms.schemas import Table
+
+VERSION = 1
+RECORD = "lake.json"
+DEFAULT_BUCKETS = 16
+"""Partitions by tenant hash: 16 suits up to about 50M rows, 64 a billion."""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """An opened lake. Use ``init`` or ``open``.
+
+    Args:
+        uri: Root as given, a local path or ``s3://bucket/prefix``.
+        storage: Bytes below the root.
+        lake_id: Random id made at ``init``.
+        buckets: How many tenant buckets its tables have; fixed for life.
+    """
+
+    uri: str
+    storage: Storage = field(repr=False)
+    lake_id: str
+    buckets: int
+
+    @cached_property
+    def is_local(self) -> bool:
+        """Whether the root is a directory of this machine."""
+        return isinstance(self.storage, LocalStorage)
+
+    def table_uri(self, table: Table) -> str:
+        """Where a table's files and log lie."""
+        return f"{self.storage.uri}/tables/{table.name}"
+
+    def index_uri(self, generation: str) -> str:
+        """Where a generation of the index lies."""
+        return f"{self.storage.uri}/index/{generation}"
+
+    def bucket(self, tenant_id: str) -> int:
+        """Bucket of a tenant in this lake."""
+        return tenant_bucket(tenant_id, self.buckets)
+
+
+def init_lake(uri: str, buckets: int = DEFAULT_BUCKETS) -> Lake:
+    """Make a lake, or open the one that is there.
+
+    Raises:
+        LakeError: The root holds a lake of another version, or cannot be written.
+    """
+    storage = open_storage(uri)
+    record = {"format": "slowwave", "version": VERSION, "lake_id": secrets.token_hex(8), "buckets": buckets}
+    storage.create(RECORD, (json.dumps(record, indent=1) + "\n").encode())
+    return open_lake(uri)
+
+
+def open_lake(uri: str) -> Lake:
+    """Open a lake that exists.
+
+    Raises:
+        LakeError: There is none, it is damaged, or it is of another version.
+    """
+    storage = open_storage(uri)
+    raw = storage.read(RECORD)
+    if raw is None:
+        raise LakeError(f"there is no lake at {uri}", f"Make one: slowwave --lake {uri} init")
+    try:
+        record = json.loads(raw)
+        version, lake_id, buckets = record["version"], str(record["lake_id"]), int(record["buckets"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise LakeError(
+            f"{RECORD} at {uri} is damaged", "Restore it from a backup; the tables are untouched."
+        ) from error
+    if version != VERSION:
+        raise LakeError(
+            f"the lake at {uri} has version {version}, this slowwave reads version {VERSION}",
+            "Use the slowwave release that made the lake, or migrate a copy of it.",
+        )
+    return Lake(uri, storage, lake_id, buckets)
+
+
+def as_lake(lake: Lake | str) -> Lake:
+    """A lake from itself or from its address."""
+    return open_lake(lake) if isinstance(lake, str) else lake

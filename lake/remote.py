@@ -1,0 +1,87 @@
+"""Objects to be read from an object store: ``s3://``, ``gs://``, ``az://``, ``file://``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from transforms.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_SCHEMES = ("s3://", "s3a://", "gs://", "az://", "abfs://", "abfss://", "http://", "https://", "file://")
+
+
+def is_url(source: str) -> bool:
+    """Whether a source names an object store."""
+    return source.lower().startswith(_SCHEMES)
+
+
+def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Callable[[], BinaryIO]]]:
+    """Names and openers of the objects at or below a URL, in the order of their names.
+
+    Args:
+        url: Of one object, or of a prefix (a folder: ``s3://bucket/traces``).
+        options: Credentials and endpoint, as obstore names them.
+
+    Raises:
+        InputError: The store cannot be reached, refuses, or holds nothing there.
+    """
+    import obstore
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
+
+    parent, _, last = url.rstrip("/").rpartition("/")
+    try:
+        store = from_url(url.rstrip("/"), **cast(Any, dict(options)))
+        found = [str(meta["path"]) for page in obstore.list(store) for meta in page]
+        names = {path: path for path in found if path}
+        if not names and parent.count("/") > 1:  # nothing below it: it may be an object itself
+            store = from_url(parent, **cast(Any, dict(options)))
+            obstore.head(store, last)
+            names = {last: last}
+    except (BaseError, OSError, ValueError) as error:
+        remedy = "Check the URL, the credentials and the endpoint."
+        raise InputError(f"{url}: cannot be read ({type(error).__name__})", remedy) from error
+    if not names:
+        raise InputError(f"{url}: no object at or below it", "Check bucket and prefix.")
+
+    def opener(path: str) -> Callable[[], BinaryIO]:
+        def open_object() -> BinaryIO:
+            try:
+                reader = obstore.open_reader(store, path)
+            except (BaseError, OSError) as error:
+                raise InputError(f"{path}: cannot be read", "Check that the object is still there.") from error
+            return cast(BinaryIO, io.BufferedReader(_Object(reader), buffer_size=1 << 20))
+
+        return open_object
+
+    return [(name, opener(path)) for name, path in sorted(names.items())]
+
+
+class _Object(io.RawIOBase):
+    """An object as a seekable raw stream."""
+
+    def __init__(self, reader: Any) -> None:  # noqa: ANN401 - obstore's reader has no public type
+        super().__init__()
+        self._reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._reader.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._reader.tell())
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        block = bytes(self._reader.read(len(view)))
+        view[: len(block)] = block
+        return len(block)

@@ -1,0 +1,212 @@
+"""Opens what is to be ingested: files, folders, globs, zips, packed files, standard input, object stores."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from glob import has_magic
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from lake import remote, unpack
+from transforms.errors import InputError
+from transforms.policy import IngestPolicy
+from transforms.readers.batch import Reader
+from transforms.readers.parquet import sniff_head
+from transforms.readers.registry import READERS, detect, reader_named
+from transforms.readers.sniff import PARQUET_MAGIC
+
+STDIN = "-"
+
+Opener = Callable[[], BinaryIO]
+OnSkip = Callable[[str, str], None]
+"""Called with the name of a file that no reader takes, and why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One thing to read.
+
+    Args:
+        file_name: Its name: the file's, below a folder or a zip the path from there.
+        reader: Who reads it.
+        opener: Opens it, unpacked.
+    """
+
+    file_name: str
+    reader: Reader
+    opener: Opener
+
+    def open(self) -> BinaryIO:
+        """A new binary stream, to be closed by the caller."""
+        return self.opener()
+
+
+def open_sources(
+    source: str,
+    format: str = "auto",  # noqa: A002 - the word of the command line
+    *,
+    policy: IngestPolicy | None = None,
+    stdin: BinaryIO | None = None,
+    on_skip: OnSkip | None = None,
+    store_options: Mapping[str, str] | None = None,
+) -> Iterator[Source]:
+    """Find what a source names and who reads it.
+
+    Args:
+        source: A path, folder, glob, ``-`` for standard input, or the URL of an object or prefix
+            (``s3://bucket/prefix``). ``.gz``, ``.zst`` and ``.zip`` are told by their content.
+        format: A reader's name, or ``auto``: told from the content of each file.
+        policy: Limits of unpacking and sniffing.
+        stdin: What ``-`` reads.
+        on_skip: Told of each file of a folder, glob, zip or prefix that no reader takes.
+        store_options: Credentials and endpoint of the object store, as obstore names them.
+
+    Returns:
+        Sources in the order of their names; at least one.
+
+    Raises:
+        InputError: Nothing of that name, nothing readable in it, an unknown format, or a source
+            of no known format. Later also from the streams: damaged packing, or a packed bomb.
+    """
+    policy = policy or IngestPolicy()
+    reader = None if format == "auto" else reader_named(format)
+    finder = _Finder(policy, reader, on_skip or (lambda name, reason: None))
+    if source == STDIN:
+        found = finder.lone("standard input", _spooled(stdin or sys.stdin.buffer, policy))
+    elif remote.is_url(source):
+        found = _remote(source, finder, store_options or {})
+    else:
+        found = _local(source, finder)
+    first = next(found, None)
+    if first is None:
+        raise InputError(f"{source}: nothing readable in it", _formats_remedy())
+    return chain([first], found)
+
+
+def _formats_remedy() -> str:
+    known = ", ".join(sorted(reader.name for reader in READERS))
+    return f"Name its format with --format; known are {known}."
+
+
+def _local(source: str, finder: _Finder) -> Iterator[Source]:
+    path = Path(source)
+    if path.is_file():
+        yield from finder.lone(path.name, _file_opener(path))
+        return
+    if path.is_dir():
+        files = [p for p in sorted(path.rglob("*")) if p.is_file()]
+        base = path
+    elif has_magic(source):
+        anchor = Path(path.anchor)
+        pattern = source[len(path.anchor) :]
+        files = [p for p in sorted(anchor.glob(pattern)) if p.is_file()]
+        base = _fixed_part(path)
+        if not files:
+            raise InputError(f"{source}: no file matches", "Check the pattern; quote it in the shell.")
+    elif path.exists():
+        raise InputError(f"{source}: neither a file nor a folder", "Pipe it in and read from '-'.")
+    else:
+        raise InputError(f"{source}: no such file or folder", "Check the path.")
+    for file in files:
+        yield from finder.one_of_many(file.relative_to(base).as_posix(), _file_opener(file))
+
+
+def _fixed_part(pattern: Path) -> Path:
+    """The folders of a glob before its first wildcard."""
+    fixed = Path(pattern.anchor)
+    for part in pattern.relative_to(pattern.anchor).parts:
+        if has_magic(part):
+            break
+        fixed /= part
+    return fixed
+
+
+def _remote(url: str, finder: _Finder, options: Mapping[str, str]) -> Iterator[Source]:
+    objects = remote.objects_below(url, options)
+    for name, opener in objects:
+        if len(objects) == 1:
+            yield from finder.lone(name, opener)
+        else:
+            yield from finder.one_of_many(name, opener)
+
+
+def _file_opener(path: Path) -> Opener:
+    def opener() -> BinaryIO:
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}", "Check that it is there and may be read.") from error
+
+    return opener
+
+
+def _spooled(stream: BinaryIO, policy: IngestPolicy) -> Opener:
+    """Standard input kept so that it can be read again; beyond one batch on disk."""
+    spool = tempfile.SpooledTemporaryFile(max_size=policy.batch_bytes)  # noqa: SIM115 - closed with its last view
+    while block := stream.read(policy.sniff_bytes):
+        spool.write(block)
+
+    def opener() -> BinaryIO:
+        spool.seek(0)
+        return cast(BinaryIO, unpack.Kept(cast(BinaryIO, spool)))
+
+    return opener
+
+
+class _Finder:
+    """Unpacks a file and finds its reader."""
+
+    def __init__(self, policy: IngestPolicy, reader: Reader | None, on_skip: OnSkip) -> None:
+        self._policy = policy
+        self._reader = reader
+        self._on_skip = on_skip
+
+    def lone(self, name: str, opener: Opener) -> Iterator[Source]:
+        """Sources of the one file that was asked for: it must be readable."""
+        members = self._members(name, opener)
+        if members is not None:
+            yield from self._many(members)
+            return
+        unpacked = unpack.opener_of(name, opener, self._policy)
+        reader = self._reader or self._told(name, unpacked)
+        if reader is None:
+            raise InputError(f"{name}: of no known format", _formats_remedy())
+        yield Source(name, reader, unpacked)
+
+    def one_of_many(self, name: str, opener: Opener) -> Iterator[Source]:
+        """Sources of a file that was found: passed over if nobody reads it."""
+        members = self._members(name, opener)
+        if members is not None:
+            yield from self._many(members)
+            return
+        yield from self._many([(name, unpack.opener_of(name, opener, self._policy))])
+
+    def _many(self, files: list[tuple[str, Opener]]) -> Iterator[Source]:
+        for name, opener in files:
+            told = self._told(name, opener)
+            reader = told if self._reader is None else self._reader
+            if told is None:
+                self._on_skip(name, "of no known format")
+            elif told is not reader and self._reader is not None:
+                self._on_skip(name, f"looks like {told.name}, not {self._reader.name}")
+            elif reader is not None:
+                yield Source(name, reader, opener)
+
+    def _members(self, name: str, opener: Opener) -> list[tuple[str, Opener]] | None:
+        with opener() as stream:
+            is_zip = stream.read(len(unpack.ZIP_MAGIC)) == unpack.ZIP_MAGIC
+        return unpack.zip_members(name, opener, self._policy) if is_zip else None
+
+    def _told(self, name: str, opener: Opener) -> Reader | None:
+        with opener() as stream:
+            head = stream.read(self._policy.sniff_bytes)
+            if head.startswith(PARQUET_MAGIC):
+                seekable = stream if stream.seekable() else io.BytesIO(head + stream.read())
+                seekable.seek(0)
+                head = sniff_head(cast(BinaryIO, seekable))
+        return detect(head, unpack.inner_name(name))

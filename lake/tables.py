@@ -1,0 +1,224 @@
+"""The Delta tables of a lake: created from their schema, appended to atomically, read by partition.
+
+Appends are retried after a conflicting commit, and visible whole or not
+at all. Column statistics are kept for impersonal columns only, because the log outlives a purge.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from lake.lake import Lake
+from lake.storage import storage_fault
+from transforms.errors import BusyError, LakeError
+from transforms.schemas import Table
+
+ATTEMPTS = 12
+_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=131_072)
+
+Result = TypeVar("Result")
+
+
+def open_table(lake: Lake, table: Table) -> DeltaTable | None:
+    """The table's current state, or None before its first row."""
+    try:
+        return DeltaTable(lake.table_uri(table))
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise storage_fault(error, f"opening table {table.name}") from error
+
+
+def create_table(lake: Lake, table: Table) -> DeltaTable:
+    """The table, made empty where it does not exist yet."""
+    existing = open_table(lake, table)
+    if existing is not None:
+        return existing
+
+    def make() -> DeltaTable:
+        return DeltaTable.create(
+            lake.table_uri(table),
+            schema=table.arrow(),
+            mode="ignore",
+            partition_by=list(table.partition_by),
+            configuration={
+                "delta.dataSkippingStatsColumns": ",".join(table.statistics_columns),
+                "delta.logRetentionDuration": "interval 30 days",
+                "delta.setTransactionRetentionDuration": "interval 1 days",
+            },
+            raise_if_key_not_exists=False,
+        )
+
+    return retried(make, f"creating table {table.name}")
+
+
+def version(lake: Lake, table: Table) -> int:
+    """The table's version, -1 before its first row."""
+    state = open_table(lake, table)
+    return -1 if state is None else state.version()
+
+
+def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
+    """Append rows in one atomic commit.
+
+    Args:
+        lake: Where.
+        table: Which; the frame must conform to it.
+        frame: Rows; none writes nothing.
+
+    Raises:
+        StorageError: The disk is full or the store fails; nothing of the batch is visible.
+        BusyError: Other writers won every attempt.
+    """
+    if frame.is_empty():
+        return
+    rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
+    data = rows.to_arrow().cast(table.arrow())
+    create_table(lake, table)
+    # Named, so that an attempt which was committed but reported as failed is not written again.
+    batch_id = secrets.token_hex(16)
+
+    def commit() -> None:
+        state = DeltaTable(lake.table_uri(table))
+        if state.transaction_version(batch_id) is not None:
+            return
+        write_deltalake(
+            state,
+            data,
+            mode="append",
+            writer_properties=_WRITER,
+            commit_properties=CommitProperties(app_transactions=[Transaction(batch_id, 1)]),
+        )
+
+    retried(commit, f"appending to {table.name}")
+
+
+def retried(action: Callable[[], Result], where: str) -> Result:
+    """Run a commit, again with jitter after each conflict with another writer."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return action()
+        except CommitFailedError:
+            time.sleep(random.uniform(0, 0.05 * 2 ** min(attempt, 6)))  # noqa: S311 jitter, not a secret
+        except (DeltaError, OSError) as error:
+            raise storage_fault(error, where) from error
+    raise BusyError(f"{where}: other writers won {ATTEMPTS} times", "Run again, or lower the concurrency.")
+
+
+def scan(
+    lake: Lake,
+    table: Table,
+    *,
+    buckets: Collection[int] | None = None,
+    months: Collection[str] | None = None,
+    files: Collection[str] | None = None,
+) -> pl.LazyFrame:
+    """Rows of a table, pruned to partitions before anything is read.
+
+    Args:
+        lake: Where.
+        table: Which.
+        buckets: Tenant buckets to read; None reads all.
+        months: Months to read, ``YYYY-MM``; None reads all.
+        files: Only these data files (as ``data_files`` names them); None reads all.
+    """
+    state = open_table(lake, table)
+    if state is None:
+        return table.empty().lazy()
+    frame = pl.scan_delta(state)
+    if files is not None:
+        frame = _scan_files(lake, table, state, sorted(files))
+    if buckets is not None:
+        frame = frame.filter(pl.col("tenant_bucket").is_in(sorted(buckets)))
+    if months is not None:
+        frame = frame.filter(pl.col("month").is_in(sorted(months)))
+    return frame.select(table.names)
+
+
+def _scan_files(lake: Lake, table: Table, state: DeltaTable, files: Sequence[str]) -> pl.LazyFrame:
+    if not files:
+        return table.empty().lazy()
+    root = lake.table_uri(table)
+    hive = {name: table.polars[name] for name in table.partition_by}
+    return pl.scan_parquet(
+        [f"{root}/{name}" for name in files], hive_partitioning=bool(hive), hive_schema=hive or None
+    )
+
+
+def data_files(lake: Lake, table: Table, *, at_version: int | None = None) -> frozenset[str]:
+    """Names of the data files that make up the table, now or at a version.
+
+    Raises:
+        LakeError: The version is no longer in the log.
+    """
+    try:
+        state = DeltaTable(lake.table_uri(table), version=at_version)
+    except TableNotFoundError:
+        return frozenset()
+    except (DeltaError, OSError) as error:
+        raise LakeError(
+            f"table {table.name} has no version {at_version} any more", "Run without a starting version."
+        ) from error
+    root = f"{lake.table_uri(table)}/"
+    names = (uri.removeprefix("file://").removeprefix(root) for uri in state.file_uris())
+    return frozenset(names)
+
+
+def added_files(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
+    """Data files that stand now and did not at a version; all of them where that is unknown."""
+    now = data_files(lake, table)
+    if since_version < 0:
+        return now
+    try:
+        return now - data_files(lake, table, at_version=since_version)
+    except LakeError:
+        return now
+
+
+def compact(lake: Lake, table: Table) -> int:
+    """Merge small files partition by partition. Returns how many files went."""
+    state = open_table(lake, table)
+    if state is None:
+        return 0
+    result = retried(
+        lambda: DeltaTable(lake.table_uri(table)).optimize.compact(writer_properties=_WRITER),
+        f"compacting {table.name}",
+    )
+    return int(result["numFilesRemoved"]) - int(result["numFilesAdded"])
+
+
+def vacuum(lake: Lake, table: Table, retention_hours: int) -> int:
+    """Remove superseded files older than the retention. Returns how many went."""
+    state = open_table(lake, table)
+    if state is None:
+        return 0
+    removed = retried(
+        lambda: DeltaTable(lake.table_uri(table)).vacuum(
+            retention_hours=retention_hours, dry_run=False, enforce_retention_duration=False
+        ),
+        f"vacuuming {table.name}",
+    )
+    return len(removed)
+
+
+def size_bytes(lake: Lake, table: Table) -> int:
+    """Bytes of the data files that make up the table now."""
+    state = open_table(lake, table)
+    if state is None:
+        return 0
+    actions = pl.DataFrame(state.get_add_actions(flatten=True))
+    return int(actions["size_bytes"].sum()) if actions.height else 0
+
+
+def local_root(lake: Lake) -> Path | None:
+    """The lake's directory, or None on an object store."""
+    return Path(lake.storage.uri) if lake.is_local else None

@@ -1,0 +1,205 @@
+"""Packed files: ``.gz``, ``.zst`` and members of ``.zip``, with a guard against bombs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from transforms.errors import InputError
+from transforms.policy import IngestPolicy
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+ZIP_MAGIC = b"PK\x03\x04"
+Gif TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+ZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+_SUFFIXES = {".gz", ".zst"}
+
+Opener = Callable[[], BinaryIO]
+
+
+def inner_name(name: str) -> str:
+    """The name without the suffix of its packing."""
+    path = PurePosixPath(name)
+    return path.stem if path.suffix.lower() in _SUFFIXES else name
+
+
+def opener_of(name: str, opener: Opener, policy: IngestPolicy) -> Opener:
+    """An opener of the unpacked bytes; the same one if the file is not packed.
+
+    Args:
+        name: For messages.
+        opener: Opens the file as it is.
+        policy: Limits of unpacking.
+    """
+    with opener() as stream:
+        magic = stream.read(4)
+    if magic.startswith(GZIP_MAGIC):
+        unpacker: Callable[[BinaryIO], BinaryIO] = _gunzip
+    elif magic == ZSTD_MAGIC:
+        unpacker = _unzstd
+    else:
+        return opener
+
+    def unpacked() -> BinaryIO:
+        packed = _Counted(opener())
+        return _buffered(_Guarded(name, unpacker(cast(BinaryIO, packed)), lambda: packed.count, policy, packed))
+
+    return unpacked
+
+
+def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[str, Opener]]:
+    """The files inside a zip by name; a name is only a name, nothing is written anywhere.
+
+    Raises:
+        InputError: The zip is damaged.
+    """
+    try:
+        with opener() as stream, zipfile.ZipFile(stream) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise InputError(f"{name}: the zip is damaged", "Download or pack it again.") from error
+
+    def member(info: zipfile.ZipInfo) -> Opener:
+        label = f"{name}/{info.filename}"
+
+        def open_member() -> BinaryIO:
+            outer = opener()
+            try:
+                packed = zipfile.ZipFile(outer).open(info)
+            except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+                outer.close()
+                raise InputError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
+            size = info.compress_size
+            return _buffered(_Guarded(label, cast(BinaryIO, packed), lambda: size, policy, outer))
+
+        return opener_of(label, open_member, policy)
+
+    ordered = sorted(infos, key=lambda info: info.filename)
+    return [(f"{name}/{info.filename}", member(info)) for info in ordered]
+
+
+def _gunzip(stream: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+
+
+def _unzstd(stream: BinaryIO) -> BinaryIO:
+    import pyarrow as pa
+
+    return cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
+
+
+def _buffered(raw: io.RawIOBase) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(raw, buffer_size=1 << 20))
+
+
+class Kept(io.RawIOBase):
+    """A view of a stream that stays open when the view is closed."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always: it is a view of a spooled file."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the stream under the view."""
+        self._stream.seek(offset, whence)
+        return self._stream.tell()
+
+    def tell(self) -> int:
+        """Position of the stream under the view."""
+        return self._stream.tell()
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read into a buffer."""
+        view = memoryview(buffer)
+        block = self._stream.read(len(view))
+        view[: len(block)] = block
+        return len(block)
+
+
+class _Counted:
+    """A stream that counts what was read from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.count = 0
+
+    @property
+    def closed(self) -> bool:
+        return self._stream.closed
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._stream.read(size)
+        self.count += len(block)
+        return block
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _Guarded(io.RawIOBase):
+    """Unpacked bytes; stops with an InputError when they grow out of all proportion or are damaged."""
+
+    def __init__(
+        self, name: str, stream: BinaryIO, packed_bytes: Callable[[], int], policy: IngestPolicy, outer: object
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self._stream = stream
+        self._packed_bytes = packed_bytes
+        self._policy = policy
+        self._outer = outer
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        try:
+            block = self._stream.read(len(view))
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"{self._name}: the packed data is damaged or cut off", "Download or pack it again."
+            ) from error
+        self._count += len(block)
+        allowed = self._policy.max_expansion_ratio * self._packed_bytes()
+        if self._count > max(allowed, self._policy.expansion_free_bytes):
+            raise InputError(
+                f"{self._name}: unpacks to more than {self._policy.max_expansion_ratio} times its size",
+                "If it is no bomb, unpack it yourself or raise ingest.max_expansion_ratio.",
+            )
+        view[: len(block)] = block
+        return len(block)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+            closer = getattr(self._outer, "close", None)
+            if closer is not None:
+                closer()
+        super().close()

@@ -1,0 +1,1 @@
+"""Sample traces and what makes them."""

@@ -1,0 +1,146 @@
+"""Drafts to episodes: validate, redact, tag, name. What may not land comes back with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from transforms import ids
+from transforms.policy import Policy
+from transforms.redact import redact
+from transforms.schemas import EPISODES, INSTANT, REFUSALS
+from transforms.tagging import injection_reason, tag
+from transforms.validate import Defaults, as_refusals, clean, refuse
+
+_REDACTED = ("content", "tool_arguments", "failure_reason", "feedback", "metadata")
+_TAG_BREAK = "\x1f"
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """What became of a batch: ``schemas.EPISODES`` rows and ``schemas.REFUSALS`` rows."""
+
+    episodes: pl.DataFrame
+    refusals: pl.DataFrame
+
+
+def normalise(
+    drafts: pl.DataFrame,
+    *,
+    source: str,
+    defaults: Defaults,
+    policy: Policy,
+    as_of: datetime,
+    buckets: int,
+) -> Normalised:
+    """Turn a reader's drafts into episodes.
+
+    Args:
+        drafts: ``schemas.DRAFTS``.
+        source: Name of the input format.
+        defaults: Scope and zone for rows that name none.
+        policy: Limits and weights.
+        as_of: The instant the rows enter; becomes ``ingested_at``.
+        buckets: Tenant buckets of the lake.
+
+    Returns:
+        Episodes and refusals; together as many rows as drafts.
+    """
+    checked = refuse(clean(drafts, defaults), policy, as_of)
+    valid = redacted(checked.filter(pl.col("reason").is_null()), policy)
+    reasons = injection_reason(valid["content"], valid["role"], valid["tool_name"])
+    valid = valid.with_columns(
+        reason=reasons, detail=pl.when(reasons.is_not_null()).then(pl.lit("Text of a tool reads as an order."))
+    )
+    refused = pl.concat(
+        [as_refusals(checked.filter(pl.col("reason").is_not_null())),
+         as_refusals(valid.filter(pl.col("reason").is_not_null()))]
+    )
+    kept = tag(valid.filter(pl.col("reason").is_null()), policy)
+    return Normalised(_named(kept, source, policy, as_of, buckets), refused)
+
+
+def redacted(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Every free-text column redacted, and ``redactions`` with the kinds found in any of them."""
+    if not policy.redact.is_enabled:
+        return frame.with_columns(redactions=pl.lit([], EPISODES.polars["redactions"]))
+    keep = policy.redact.keep_kinds
+    tags = frame["tags"].list.join(_TAG_BREAK).alias("tags")
+    done = {name: redact(frame[name], keep_kinds=keep) for name in _REDACTED}
+    done["tags"] = redact(tags, keep_kinds=keep)
+    kinds = pl.DataFrame({name: part["redactions"] for name, part in done.items()})
+    found = kinds.select(
+        pl.concat_list(pl.col(n).fill_null([]) for n in kinds.columns).list.unique().list.sort()
+    ).to_series()
+    texts = {name: part["text"] for name, part in done.items() if name != "tags"}
+    split = done["tags"].select(
+        pl.when(pl.col("text") == "").then(pl.lit([], pl.List(pl.String))).otherwise(
+            pl.col("text").str.split(_TAG_BREAK)
+        )
+    ).to_series()
+    return frame.with_columns(**texts, tags=split, redactions=found)
+
+
+def _named(
+    frame: pl.DataFrame, source: str, policy: Policy, as_of: datetime, buckets: int
+) -> pl.DataFrame:
+    """Ids, hashes, partitions and defaults of valid rows."""
+    frame = frame.with_columns(content_hash=content_hashes(frame))
+    natural = pl.col("natural_id").is_not_null()
+    scope = ("tenant_id", "user_id", "agent_id", "session_id")
+    anonymous = pl.concat_str(
+        [pl.col(c).cast(pl.String).fill_null("") for c in ("role", "event_at", "turn_index", "content_hash")],
+        separator="\x1e",
+    )
+    key = pl.when(natural).then("n" + pl.col("natural_id")).otherwise("a" + anonymous)
+    return frame.with_columns(
+        episode_id=ids.row_ids(frame, *scope, key),
+        tenant_bucket=ids.tenant_buckets(frame["tenant_id"], buckets),
+        month=pl.col("event_at").dt.strftime("%Y-%m"),
+        content_chars=pl.col("content").str.len_chars().cast(pl.Int64),
+        source=pl.lit(source),
+        retention_tier=pl.col("retention_tier").fill_null(policy.retention.default_tier),
+        ingested_at=pl.lit(as_of).cast(INSTANT),
+    ).select(EPISODES.names)
+
+
+def content_hashes(frame: pl.DataFrame) -> pl.Series:
+    """Hash of tenant and text, blind to case and to the amount of white space."""
+    folded = frame["content"].str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    return ids.row_ids(frame.select("tenant_id").with_columns(folded=folded), "tenant_id", "folded")
+
+
+def split_new(episodes: pl.DataFrame, held: pl.DataFrame) -> tuple[pl.DataFrame, int, pl.DataFrame]:
+    """Which rows are new, how many are held already, and which contradict what is held.
+
+    Args:
+        episodes: Candidates (``schemas.EPISODES``), in any order.
+        held: ``episode_id`` and ``content_hash`` of rows in the lake with the same ids.
+
+    Returns:
+        New rows, the count of duplicates, and refusals (``schemas.REFUSALS``) of rows whose id is
+        taken by another text. Among candidates the earliest event, then the least hash, wins.
+    """
+    ranked = episodes.sort("episode_id", "event_at", "content_hash", "source_file", "source_line")
+    known = held.rename({"content_hash": "held_hash"}).select("episode_id", "held_hash")
+    first = ranked.group_by("episode_id", maintain_order=True).agg(pl.col("content_hash").first().alias("first_hash"))
+    marked = ranked.join(first, on="episode_id", how="left", maintain_order="left").join(
+        known.unique("episode_id"), on="episode_id", how="left", maintain_order="left"
+    )
+    owner = pl.coalesce("held_hash", "first_hash")
+    is_first = pl.col("episode_id").is_first_distinct()
+    clash = marked.filter(pl.col("content_hash") != owner)
+    fresh = marked.filter(is_first & pl.col("held_hash").is_null()).select(EPISODES.names)
+    duplicates = episodes.height - fresh.height - clash.height
+    return fresh, duplicates, _clashes(clash)
+
+
+def _clashes(clash: pl.DataFrame) -> pl.DataFrame:
+    shown = ["tenant_id", "user_id", "agent_id", "session_id", "role", "content", "event_at", "metadata"]
+    return clash.with_columns(
+        reason=pl.lit("duplicate_id"),
+        detail=pl.lit("Another row with this id and another text is held already."),
+        raw=pl.struct(shown).struct.json_encode(),
+    ).select(REFUSALS.names)

@@ -1,0 +1,29 @@
+"""Refusals to quarantine rows: redacted, named by place and text, so a second try adds nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from transforms import ids
+from transforms.policy import RedactPolicy
+from transforms.redact import redact
+from transforms.schemas import INSTANT, QUARANTINE
+
+
+def quarantined(
+    refusals: pl.DataFrame, *, source: str, policy: RedactPolicy, as_of: datetime, buckets: int
+) -> pl.DataFrame:
+    """Quarantine rows (``schemas.QUARANTINE``) of refusals (``schemas.REFUSALS``), one each id."""
+    tenants = refusals["tenant_id"].fill_null("")
+    raw = redact(refusals["raw"], keep_kinds=policy.keep_kinds)["text"] if policy.is_enabled else refusals["raw"]
+    frame = refusals.with_columns(
+        raw=raw,
+        tenant_bucket=ids.tenant_buckets(tenants, buckets),
+        source=pl.lit(source),
+        retry_count=pl.lit(0),
+        quarantined_at=pl.lit(as_of).cast(INSTANT),
+    )
+    key = ids.row_ids(frame, "tenant_id", "reason", "source_file", "source_line", "raw")
+    return frame.with_columns(quarantine_id=key).unique("quarantine_id", maintain_order=True).select(QUARANTINE.names)

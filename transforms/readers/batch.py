@@ -1,0 +1,165 @@
+"""What every reader hands over, and the protocol it follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, Protocol
+
+import polars as pl
+
+from transforms.policy import IngestPolicy
+from transforms.readers.text import JsonFault, clean_columns, dump_json
+from transforms.schemas import DRAFTS, REFUSALS
+
+ID_COLUMNS = ("natural_id", "tenant_id", "agent_id", "user_id", "session_id", "parent_id")
+CLEANED_COLUMNS = ("content", "speaker", "tool_name", "tool_arguments", "failure_reason", "feedback")
+"""Free text: control characters go. Ids stay as given, or two of them could become one."""
+
+_CARRIED = ("tenant_id", "user_id", "source_file", "source_line")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One portion of a source.
+
+    Args:
+        drafts: Rows in the schema ``DRAFTS``; ``content`` is never null, and empty only for a
+            tool call without a result.
+        refusals: Rows in the schema ``REFUSALS``.
+        rows_in: Rows found: drafts, refusals and what was left out. A tool call and its result
+            are one row.
+        left_out: Reason -> count of rows the format itself marks as not part of the record, such
+            as abandoned branches.
+    """
+
+    drafts: pl.DataFrame
+    refusals: pl.DataFrame
+    rows_in: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """One input format."""
+
+    name: str
+
+    def matches(self, head: bytes, file_name: str) -> bool:
+        """Whether a source that begins with ``head`` (UTF-8) is of this format."""
+
+    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
+        """Batches of at most about ``policy.batch_rows`` rows; bad rows become refusals."""
+
+
+def refusals_frame(rows: Sequence[dict[str, object]]) -> pl.DataFrame:
+    """Rows (keys of ``REFUSALS``, absent ones null) as a frame of that schema."""
+    return pl.DataFrame(rows, schema=REFUSALS.polars) if rows else REFUSALS.empty()
+
+
+def settle(frame: pl.DataFrame, raws: Sequence[str] | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Clean the text of drafts and split off those that cannot stand.
+
+    Args:
+        frame: Schema ``DRAFTS``, rows of one batch.
+        raws: Source text of each row; by default a refusal quotes the draft as JSON.
+
+    Returns:
+        Drafts and refusals: ``no_content`` (no text and no tool called) and ``invalid_id`` (an id
+        with bytes that are no text: replacing them could make two ids one).
+    """
+    frame = clean_columns(frame, CLEANED_COLUMNS).with_columns(
+        pl.col("natural_id").replace("", None), pl.col("content").fill_null("")
+    )
+    is_blank = (pl.col("content").str.strip_chars() == "") & pl.col("tool_name").is_null()
+    is_bad_id = pl.any_horizontal(
+        pl.col(c).str.contains("\ufffd", literal=True).fill_null(False) for c in ID_COLUMNS
+    )
+    reason = pl.when(is_bad_id).then(pl.lit("invalid_id")).when(is_blank).then(pl.lit("no_content"))
+    reasons = frame.select(reason.otherwise(None).alias("reason")).to_series()
+    if reasons.null_count() == frame.height:
+        return frame, REFUSALS.empty()
+    bad = reasons.is_not_null()
+    quoted = [raws[i] for i in bad.arg_true()] if raws is not None else _quotes(frame.filter(bad))
+    details = {
+        "invalid_id": "an id holds bytes that are not valid text",
+        "no_content": "the row has neither text nor a tool call",
+    }
+    refused = frame.filter(bad).select(
+        reasons.filter(bad).alias("reason"),
+        reasons.filter(bad).replace_strict(details, return_dtype=pl.String).alias("detail"),
+        pl.Series("raw", quoted, dtype=pl.String),
+        *_CARRIED,
+    )
+    return frame.filter(~bad), refused
+
+
+def _quotes(frame: pl.DataFrame) -> list[str]:
+    return [dump_json({k: v for k, v in row.items() if v is not None}) for row in frame.to_dicts()]
+
+
+class Collector:
+    """Gathers the rows of a message format one by one and hands them over as batches."""
+
+    def __init__(self, file_name: str, policy: IngestPolicy) -> None:
+        self._file_name = file_name
+        self._policy = policy
+        self._clear()
+
+    def _clear(self) -> None:
+        self._drafts: list[dict[str, object]] = []
+        self._refusals: list[dict[str, object]] = []
+        self._left_out: Counter[str] = Counter()
+        self._chars = 0
+
+    def draft(self, **fields: object) -> None:
+        """Add one draft; names are columns of ``DRAFTS``, absent ones null."""
+        self._chars += len(str(fields.get("content") or ""))
+        self._drafts.append({**fields, "source_file": self._file_name})
+
+    def refuse(self, fault: JsonFault, raw: object, line: int) -> None:
+        """Add one refusal; ``raw`` is the source text (str or UTF-8), or a JSON value to be quoted."""
+        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else quote(raw)
+        self._chars += len(text)
+        self._refusals.append(
+            {
+                "reason": fault.reason,
+                "detail": fault.detail,
+                "raw": text,
+                "source_file": self._file_name,
+                "source_line": line,
+            }
+        )
+
+    def leave_out(self, reason: str, count: int = 1) -> None:
+        """Count rows that the format marks as not part of the record."""
+        if count:
+            self._left_out[reason] += count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the batch has reached the policy's rows or bytes."""
+        rows = len(self._drafts) + len(self._refusals)
+        return rows >= self._policy.batch_rows or self._chars >= self._policy.batch_bytes
+
+    def flush(self) -> Iterator[Batch]:
+        """Hand over what is gathered, if anything."""
+        rows = len(self._drafts) + len(self._refusals) + sum(self._left_out.values())
+        if not rows:
+            return
+        frame = pl.DataFrame(self._drafts, schema=DRAFTS.polars) if self._drafts else DRAFTS.empty()
+        drafts, refused = settle(frame)
+        refusals = pl.concat([refusals_frame(self._refusals), refused])
+        left_out = dict(sorted(self._left_out.items()))
+        self._clear()
+        yield Batch(drafts, refusals, rows, left_out)
+
+
+def quote(value: object) -> str:
+    """A parsed JSON value as text again, for a refusal; nesting too deep to write is said so."""
+    if isinstance(value, str):
+        return value
+    try:
+        return dump_json(value)
+    except JsonFault as fault:
+        return f"({fault.detail})"

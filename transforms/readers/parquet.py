@@ -1,0 +1,87 @@
+"""Parquet sources: bounded batches, damage as a refusal, and a head to tell the format from."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import polars as pl
+
+from transforms.policy import IngestPolicy
+from transforms.readers.batch import Batch, refusals_frame
+from transforms.readers.frames import frame_batch
+from transforms.readers.sniff import PARQUET_MAGIC, column_names
+from transforms.schemas import DRAFTS
+
+
+class UnreadableParquetError(ValueError):
+    """The file, or a part of it, cannot be decoded."""
+
+
+def parquet_frames(stream: BinaryIO, policy: IngestPolicy) -> Iterator[pl.DataFrame]:
+    """Frames of at most ``policy.batch_rows`` rows.
+
+    Raises:
+        UnreadableParquetError: The file is no Parquet, is damaged, or holds types without a frame.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not stream.seekable():
+        stream = io.BytesIO(stream.read())
+    try:
+        with pq.ParquetFile(stream) as file:
+            for batch in file.iter_batches(batch_size=policy.batch_rows):
+                frame = pl.from_arrow(pa.table(batch) if not isinstance(batch, pa.Table) else batch)
+                if isinstance(frame, pl.DataFrame) and frame.height:
+                    yield frame
+    except (pa.ArrowException, OSError, pl.exceptions.PolarsError) as error:
+        raise UnreadableParquetError(f"the Parquet file cannot be read ({type(error).__name__})") from error
+
+
+def unreadable(error: UnreadableParquetError, file_name: str, number: int) -> Batch:
+    """A batch of one refusal: binary damage has no text to quote."""
+    row = {
+        "reason": "unreadable_parquet",
+        "detail": str(error),
+        "raw": "",
+        "source_file": file_name,
+        "source_line": number,
+    }
+    return Batch(DRAFTS.empty(), refusals_frame([row]), 1)
+
+
+def sniff_head(stream: BinaryIO) -> bytes:
+    """The magic bytes and the column names, NUL-separated: what ``sniff.column_names`` reads.
+
+    Only the magic bytes if the schema cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.read_schema(stream).names
+    except (pa.ArrowException, OSError):
+        names = []
+    return b"\x00".join([PARQUET_MAGIC, *(name.encode("utf-8", "replace") for name in names)])
+
+
+class SlowwaveParquet:
+    """``slowwave-parquet``: the documented row shape in Parquet columns."""
+
+    name = "slowwave-parquet"
+
+    def matches(self, head: bytes, file_name: str) -> bool:
+        """Any Parquet without a ``messages`` column; a damaged one too, to be refused by name."""
+        return head.startswith(PARQUET_MAGIC) and "messages" not in column_names(head)
+
+    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
+        """Batches; source_line is the row number."""
+        number = 1
+        try:
+            for frame in parquet_frames(stream, policy):
+                yield frame_batch(frame, range(number, number + frame.height), file_name)
+                number += frame.height
+        except UnreadableParquetError as error:
+            yield unreadable(error, file_name, number)

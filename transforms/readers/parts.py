@@ -1,0 +1,110 @@
+"""Message content as the exports write it: a string, or a list of typed parts; and tool results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from transforms.policy import IngestPolicy
+from transforms.readers.text import JsonFault, dump_json, load_json, type_name
+
+TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
+
+_ERROR_START = re.compile(
+    r"(error\b|exception\b|traceback \(most recent call last\)|exit code [1-9])", re.IGNORECASE
+)
+_FAILED_WORDS = frozenset({"error", "failed", "failure"})
+
+
+class Content(NamedTuple):
+    """Text of a message and the types of its parts that are no text (images, files)."""
+
+    text: str
+    other_types: list[str]
+
+
+def content_of(value: object, field: str = "content") -> Content:
+    """Text parts joined by line feeds; a string as it is; null as no text.
+
+    Raises:
+        JsonFault: ``bad_field_type``: neither, or a part that is no string and no object.
+    """
+    if value is None:
+        return Content("", [])
+    if isinstance(value, str):
+        return Content(value, [])
+    if not isinstance(value, list):
+        raise JsonFault("bad_field_type", f"{field} is {type_name(value)}, not a string or a list of parts")
+    texts, others = [], []
+    for part in value:
+        text = _part_text(part, field)
+        if text is None:
+            others.append(str(part.get("type") or "unknown"))
+        else:
+            texts.append(text)
+    return Content("\n".join(t for t in texts if t), others)
+
+
+def _part_text(part: object, field: str) -> str | None:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        raise JsonFault("bad_field_type", f"a part of {field} is {type_name(part)}, not an object")
+    kind = part.get("type")
+    if kind is not None and kind not in TEXT_TYPES:
+        return None
+    text = part.get("text", part.get("refusal"))
+    return text if isinstance(text, str) else None
+
+
+def metadata_of(fields: Mapping[str, object]) -> str | None:
+    """JSON of the fields that hold something; null if none does."""
+    kept = {k: v for k, v in fields.items() if v not in (None, "", [], {}, False)}
+    return dump_json(kept) if kept else None
+
+
+def scalars(record: Mapping[str, object], mapped: Iterable[str]) -> dict[str, object]:
+    """The fields of a record that are single values and that nothing else takes."""
+    taken = set(mapped)
+    return {k: v for k, v in record.items() if k not in taken and isinstance(v, str | int | float | bool)}
+
+
+def failure_of(text: str, policy: IngestPolicy, *, is_error: bool = False) -> str | None:
+    """Why a tool call failed, from its result; null if the result does not say that it failed.
+
+    Args:
+        text: The result.
+        policy: For the longest reason kept.
+        is_error: The source itself says that it failed.
+
+    Returns:
+        The error field of a JSON result, the last line of a traceback, else the first line.
+    """
+    said = _json_error(text)
+    if said is None and not is_error and not _ERROR_START.match(text.lstrip()):
+        return None
+    lines = [line.strip() for line in (said or text).strip().split("\n") if line.strip()]
+    if not lines:
+        return "error"
+    is_traceback = lines[0].lower().startswith("traceback (")
+    return lines[-1 if is_traceback else 0][: policy.max_reason_chars]
+
+
+def _json_error(text: str) -> str | None:
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = load_json(text.encode())
+    except JsonFault:
+        return None
+    if not isinstance(value, dict):
+        return None
+    error = value.get("error")
+    if error:
+        return error if isinstance(error, str) else dump_json(error)
+    status = value.get("status")
+    has_failed = isinstance(status, str) and status.lower() in _FAILED_WORDS
+    if has_failed or value.get("is_error") is True or value.get("success") is False:
+        return text
+    return None
