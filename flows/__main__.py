@@ -36,11 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # noqa: BLE001 the outermost boundary: a fault of ours still prints one line
+    except Exception as error:
         if os.environ.get("SLOWWAVE_TRACEBACK"):
             raise
         fault = SlowwaveError(
-            f"unexpected {type(error).__name__}", "Run again with SLOWWAVE_TRACEBACK=1 and report what it prints."
+            f"unexpected {type(error).__name__}",
+            "Run again with SLOWWAVE_TRACEBACK=1 and report what it prints.",
         )
         fault.code = "internal"
         return _fail(fault, wants_json)

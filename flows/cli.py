@@ -32,21 +32,30 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _shared() -> argparse.ArgumentParser:
+def _shared() -> _Parser:
     """Flags that stand before or after the verb."""
     shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("everywhere")
     group.add_argument("--lake", metavar="URI", help="path or s3://bucket/prefix (also SLOWWAVE_LAKE)")
-    group.add_argument("--config", metavar="FILE", help="configuration; default ./slowwave.toml where it exists")
+    group.add_argument(
+        "--config", metavar="FILE", help="configuration; default ./slowwave.toml where it exists"
+    )
     group.add_argument("--json", action="store_true", help="print one JSON document")
-    group.add_argument("--as-of", metavar="ISO", help="reason at this instant instead of now, such as 2026-06-30T23:00:00Z")
+    group.add_argument(
+        "--as-of", metavar="ISO", help="reason at this instant instead of now, such as 2026-06-30T23:00:00Z"
+    )
     return shared
 
 
-def _scope() -> argparse.ArgumentParser:
+def _scope() -> _Parser:
     scope = _Parser(add_help=False)
     group = scope.add_argument_group("scope")
-    for name, text in (("tenant", "customer"), ("user", "person"), ("agent", "agent"), ("session", "conversation")):
+    for name, text in (
+        ("tenant", "customer"),
+        ("user", "person"),
+        ("agent", "agent"),
+        ("session", "conversation"),
+    ):
         group.add_argument(f"--{name}", metavar="ID", help=f"{text} id")
     return scope
 
@@ -62,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"slowwave {VERSION}")
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
 
-    def verb(name: str, text: str, example: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    def verb(name: str, text: str, example: str, *parents: _Parser) -> argparse.ArgumentParser:
         return verbs.add_parser(
             name, help=text, description=text, epilog=f"example: {example}", parents=[shared, *parents]
         )
@@ -75,10 +84,12 @@ def _parser() -> argparse.ArgumentParser:
 Verb = Callable[..., argparse.ArgumentParser]
 
 
-def _add_lake_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
+def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
     del scope
     init = verb("init", "Make a lake.", "slowwave --lake ./lake init")
-    init.add_argument("--buckets", type=_positive, default=16, help="tenant partitions, fixed for life (default 16)")
+    init.add_argument(
+        "--buckets", type=_positive, default=16, help="tenant partitions, fixed for life (default 16)"
+    )
     verb("status", "What the lake holds, what is published, what is due.", "slowwave --lake ./lake status")
     verb("doctor", "Check the installation, the lake and the index.", "slowwave --lake ./lake doctor")
     verb("formats", "List the input formats.", "slowwave formats")
@@ -87,41 +98,62 @@ def _add_lake_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
     demo.add_argument("--samples", default=None, help="folder of samples (default: the project's own)")
 
 
-def _add_run_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
-    ingest = verb("ingest", "Land traces as episodes.", "slowwave --lake ./lake ingest chat.jsonl --tenant acme", scope)
-    ingest.add_argument("source", nargs="*", help="file, folder, glob, s3:// prefix or - ; none: landed rows only")
+def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
+    ingest = verb(
+        "ingest", "Land traces as episodes.", "slowwave --lake ./lake ingest chat.jsonl --tenant acme", scope
+    )
+    ingest.add_argument(
+        "source", nargs="*", help="file, folder, glob, s3:// prefix or - ; none: landed rows only"
+    )
     _add_source_flags(ingest)
-    ingest.add_argument("--explain", action="store_true", help="show the format and three rows; write nothing")
+    ingest.add_argument(
+        "--explain", action="store_true", help="show the format and three rows; write nothing"
+    )
     verb("embed", "Give new texts their vectors.", "slowwave --lake ./lake embed")
     publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./lake publish")
-    publish.add_argument("--rollback", action="store_true", help="go back to the generation before the live one")
+    publish.add_argument(
+        "--rollback", action="store_true", help="go back to the generation before the live one"
+    )
     publish.add_argument("--force", action="store_true", help="build even where nothing changed")
     nightly = verb(
         "nightly", "Ingest, embed and publish.", "slowwave --lake ./lake nightly traces/ --tenant acme", scope
     )
-    nightly.add_argument("source", nargs="*", help="as for ingest; none: the [[sources]] of the configuration")
+    nightly.add_argument(
+        "source", nargs="*", help="as for ingest; none: the [[sources]] of the configuration"
+    )
     _add_source_flags(nightly)
     nightly.add_argument("--no-publish", action="store_true", help="stop before publishing")
 
 
 def _add_source_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="auto", help="input format (default auto; see slowwave formats)")
-    parser.add_argument("--timezone", metavar="ZONE", help="zone of times that name none, such as Europe/Berlin")
+    parser.add_argument(
+        "--timezone", metavar="ZONE", help="zone of times that name none, such as Europe/Berlin"
+    )
 
 
-def _add_recall_verbs(verb: Verb, scope: argparse.ArgumentParser) -> None:
-    recall = verb("recall", "Find memories.", 'slowwave --lake ./lake recall "seat" --tenant acme --user u1', scope)
+def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
+    recall = verb(
+        "recall", "Find memories.", 'slowwave --lake ./lake recall "seat" --tenant acme --user u1', scope
+    )
     recall.add_argument("query", help="what to look for")
     recall.add_argument("-k", type=_positive, default=None, help="how many (default 10)")
     recall.add_argument("--kinds", metavar="KIND,...", help="only these kinds")
     context = verb(
-        "context", "Pack memories for a prompt.", 'slowwave --lake ./lake context "seat" --tenant acme --user u1', scope
+        "context",
+        "Pack memories for a prompt.",
+        'slowwave --lake ./lake context "seat" --tenant acme --user u1',
+        scope,
     )
     context.add_argument("query", help="what the prompt is about")
-    context.add_argument("--budget", type=_positive, default=None, metavar="TOKENS", help="most tokens (default 2000)")
+    context.add_argument(
+        "--budget", type=_positive, default=None, metavar="TOKENS", help="most tokens (default 2000)"
+    )
     for parser in (recall, context):
         parser.add_argument(
-            "--tenant-wide", action="store_true", help="search the whole tenant, not one user, agent or session"
+            "--tenant-wide",
+            action="store_true",
+            help="search the whole tenant, not one user, agent or session",
         )
 
 

@@ -77,12 +77,24 @@ def _read(file: Path) -> dict[str, Any]:
 def _checked(raw: dict[str, Any], file: Path) -> Config:
     known = {"lake", "embedder", "sources"}
     sections = {k: v for k, v in raw.items() if k not in known}
-    shaped = {**{k: v for k, v in raw.items() if k in known}, "policy": sections}
+    policy = _merged(Policy().model_dump(), sections)
+    shaped = {**{k: v for k, v in raw.items() if k in known}, "policy": policy}
     try:
         return Config.model_validate(shaped)
     except ValidationError as error:
         faults = [_fault(fault) for fault in error.errors(include_input=False, include_url=False)]
-        raise ConfigError(f"{file}: {'; '.join(faults)}", "See docs/configuration.md for every key.") from error
+        raise ConfigError(
+            f"{file}: {'; '.join(faults)}", "See docs/configuration.md for every key."
+        ) from error
+
+
+def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Defaults overridden key by key, so that one half-life can be set without naming them all."""
+    both = dict(defaults)
+    for key, value in given.items():
+        held = defaults.get(key)
+        both[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+    return both
 
 
 def _fault(fault: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import polars as pl
@@ -17,11 +18,14 @@ from lake.sources import Source
 from lake.storage import LocalStorage
 from transforms import ids
 from transforms.normalise import normalise, split_new
+from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
+from transforms.readers.batch import Batch
 from transforms.schemas import EPISODES, QUARANTINE, REFUSALS
 from transforms.validate import Defaults
 
 COMMIT_LOCK = "commit"
+STANDARD_INPUT = "standard input"
 COMMIT_WAIT_SECONDS = 600.0
 
 
@@ -41,7 +45,11 @@ class Tally:
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
         shown = asdict(self)
-        return {**shown, "reasons": dict(sorted(self.reasons.items())), "left_out": dict(sorted(self.left_out.items()))}
+        return {
+            **shown,
+            "reasons": dict(sorted(self.reasons.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+        }
 
 
 @dataclass
@@ -96,7 +104,7 @@ def _ingest_source(job: Job, source: Source, defaults: Defaults, tally: Tally) -
         return
     buffer, before = _Buffer(), tally.rows_in
     with job.progress.task(f"ingest {source.file_name}", None) as advance:
-        for batch in source.batches(job.policy.ingest):
+        for batch in _batches(source, job.policy.ingest):
             tally.rows_in += batch.rows_in
             tally.left_out.update(batch.left_out)
             _normalise_into(job, buffer, batch.drafts, batch.refusals, source.reader.name, defaults)
@@ -109,13 +117,21 @@ def _ingest_source(job: Job, source: Source, defaults: Defaults, tally: Tally) -
         job.lake.storage.write(key, json.dumps(note).encode())
 
 
+def _batches(source: Source, policy: IngestPolicy) -> Iterator[Batch]:
+    with source.open() as stream:
+        yield from source.reader.read(stream, source.file_name, policy)
+
+
 def _source_key(job: Job, source: Source, defaults: Defaults) -> str | None:
-    """Where the note lies that this content went in whole; None for a source that has no digest."""
-    content = source.digest()
-    if content is None:
+    """Where the note lies that this content went in whole; None for standard input."""
+    if source.file_name == STANDARD_INPUT:
         return None
+    content = blake2b(digest_size=16)
+    with source.open() as stream:
+        while block := stream.read(1 << 20):
+            content.update(block)
     settings = job.policy.ingest.model_dump_json() + job.policy.redact.model_dump_json()
-    name = ids.row_id(content, source.reader.name, repr(defaults), settings)
+    name = ids.row_id(content.hexdigest(), source.reader.name, repr(defaults), settings)
     return f"state/ingested/{name[:2]}/{name}.json"
 
 
@@ -210,11 +226,22 @@ def _landed_into(job: Job, buffer: _Buffer, key: str, tally: Tally) -> None:
     buffer.episodes.append(episodes)
     buffer.quarantine.append(refused)
     if torn:
-        rows = [{"reason": "truncated_json", "detail": "A landed line is torn.", "raw": t.decode("utf-8", "replace"),
-                 "source_file": key} for t in torn]
+        rows = [
+            {
+                "reason": "truncated_json",
+                "detail": "A landed line is torn.",
+                "raw": t.decode("utf-8", "replace"),
+                "source_file": key,
+            }
+            for t in torn
+        ]
         frame = pl.DataFrame(rows, schema_overrides=REFUSALS.polars)
-        missing = [pl.lit(None, REFUSALS.polars[n]).alias(n) for n in REFUSALS.names if n not in frame.columns]
-        buffer.quarantine.append(_to_quarantine(job, frame.with_columns(missing).select(REFUSALS.names), landing.SOURCE))
+        missing = [
+            pl.lit(None, REFUSALS.polars[n]).alias(n) for n in REFUSALS.names if n not in frame.columns
+        ]
+        buffer.quarantine.append(
+            _to_quarantine(job, frame.with_columns(missing).select(REFUSALS.names), landing.SOURCE)
+        )
 
 
 def _sync(job: Job) -> None:

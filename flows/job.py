@@ -92,7 +92,17 @@ class StepResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
-        keys = ("name", "state", "rows_in", "rows_out", "rejected", "duplicates", "seconds", "peak_bytes", "tokens")
+        keys = (
+            "name",
+            "state",
+            "rows_in",
+            "rows_out",
+            "rejected",
+            "duplicates",
+            "seconds",
+            "peak_bytes",
+            "tokens",
+        )
         shown = {key: getattr(self, key) for key in keys}
         return {**shown, "seconds": round(self.seconds, 3), **self.detail}
 

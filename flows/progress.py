@@ -19,8 +19,13 @@ class Bars:
     @contextmanager
     def task(self, name: str, total: int | None) -> Iterator[Callable[[int], None]]:
         """See ``flows.job.Progress.task``."""
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                   TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         with RichProgress(*columns, console=self._console) as bars:
             bar = bars.add_task(name.ljust(28), total=total)
             done = 0

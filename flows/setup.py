@@ -41,7 +41,9 @@ def lake_uri(options: argparse.Namespace, config: Config) -> str:
     """
     uri = options.lake or os.environ.get("SLOWWAVE_LAKE") or config.lake
     if not uri:
-        raise UsageError("no lake named", "Pass --lake, set SLOWWAVE_LAKE, or put lake = ... in slowwave.toml.")
+        raise UsageError(
+            "no lake named", "Pass --lake, set SLOWWAVE_LAKE, or put lake = ... in slowwave.toml."
+        )
     return str(uri)
 
 
@@ -100,7 +102,9 @@ def known_zone(name: str | None) -> str | None:
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise UsageError(f"no time zone {name}", "Use an IANA name such as Europe/Berlin or UTC.") from error
+            raise UsageError(
+                f"no time zone {name}", "Use an IANA name such as Europe/Berlin or UTC."
+            ) from error
     return name
 
 

@@ -26,7 +26,8 @@ from lake.storage import LocalStorage, sync_directory, wrapped
 from transforms.normalise import normalise
 from transforms.policy import Policy
 from transforms.quarantine import quarantined
-from transforms.readers.slowwave import drafts_from_rows
+from transforms.readers.row_shape import ALIASES
+from transforms.readers.rows import rows_batch
 from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
@@ -84,9 +85,16 @@ def append(
         LakeError: There is no lake, or it cannot be written.
     """
     lake, policy, now = as_lake(lake), policy or Policy(), now or datetime.now(UTC)
-    batch = drafts_from_rows([{"event_at": now.isoformat(), **row} for row in rows])
+    timed = [row if _has_time(row) else {**row, "event_at": now.isoformat()} for row in rows]
+    numbers = range(1, len(timed) + 1)
+    batch = rows_batch(timed, numbers, lambda i: orjson.dumps(timed[i], default=str).decode(), SOURCE)
     result = normalise(
-        batch.drafts, source=SOURCE, defaults=Defaults(**scope), policy=policy, as_of=now, buckets=lake.buckets
+        batch.drafts,
+        source=SOURCE,
+        defaults=Defaults(**scope),
+        policy=policy,
+        as_of=now,
+        buckets=lake.buckets,
     )
     refusals = pl.concat([result.refusals, batch.refusals])
     refused = quarantined(refusals, source=SOURCE, policy=policy.redact, as_of=now, buckets=lake.buckets)
@@ -95,6 +103,10 @@ def append(
     order = result.episodes.sort("source_line")["episode_id"].to_list()
     told = [Refused((r["source_line"] or 1) - 1, r["reason"], r["detail"] or "") for r in refusals.to_dicts()]
     return Receipt(order, sorted(told, key=lambda r: r.index))
+
+
+def _has_time(row: Mapping[str, Any]) -> bool:
+    return any(row.get(name) is not None for name in ALIASES["event_at"])
 
 
 def _lines(episodes: pl.DataFrame, refused: pl.DataFrame) -> dict[int, bytes]:
@@ -234,7 +246,8 @@ def _frame(rows: list[dict[str, Any]], table: Table) -> pl.DataFrame:
     loose = pl.Schema({n: pl.String if n in instants else d for n, d in table.polars.items()})
     frame = pl.DataFrame(rows, schema=loose, orient="row") if rows else pl.DataFrame(schema=loose)
     return frame.with_columns(
-        pl.col(n).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC") for n in instants
+        pl.col(n).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC")
+        for n in instants
     ).select(table.names)
 
 

@@ -51,9 +51,14 @@ def statement(name: str) -> Statement:
     header = _header(text)
     tables_read = [_INPUT.fullmatch(value) for value in header["input"]]
     inputs = {m[1]: tuple(c.strip() for c in m[2].split(",")) for m in tables_read if m}
-    columns = [part.strip().split(" ", 1) for value in header["output"] for part in value.split(",")]
+    columns = [_pair(part) for value in header["output"] for part in value.split(",")]
     parameters = tuple(value.split(" ", 1)[0] for value in header["parameter"])
-    return Statement(name, text, inputs, parameters, {column: kind for column, kind in columns})
+    return Statement(name, text, inputs, parameters, dict(columns))
+
+
+def _pair(part: str) -> tuple[str, str]:
+    column, kind = part.strip().split(" ", 1)
+    return column, kind
 
 
 def _header(text: str) -> dict[str, list[str]]:
@@ -96,7 +101,9 @@ def query(
     return run(wanted, frames, parameters or {})
 
 
-def _columns(lake: Lake, table: str, columns: Collection[str], buckets: Collection[int] | None) -> pl.DataFrame:
+def _columns(
+    lake: Lake, table: str, columns: Collection[str], buckets: Collection[int] | None
+) -> pl.DataFrame:
     return tables.scan(lake, _TABLES[table], buckets=buckets).select(sorted(columns)).collect()
 
 
@@ -108,4 +115,5 @@ def run(wanted: Statement, frames: Mapping[str, pl.DataFrame], parameters: Mappi
         for table, frame in frames.items():
             connection.register(table, frame.to_arrow())
         values = {key: parameters[key] for key in wanted.parameters}
-        return connection.sql(wanted.text, params=values).pl()
+        found: pl.DataFrame = connection.sql(wanted.text, params=values).pl()
+        return found

@@ -53,7 +53,9 @@ def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Calla
             try:
                 reader = obstore.open_reader(store, path)
             except (BaseError, OSError) as error:
-                raise InputError(f"{path}: cannot be read", "Check that the object is still there.") from error
+                raise InputError(
+                    f"{path}: cannot be read", "Check that the object is still there."
+                ) from error
             return cast(BinaryIO, io.BufferedReader(_Object(reader), buffer_size=1 << 20))
 
         return open_object
@@ -64,7 +66,7 @@ def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Calla
 class _Object(io.RawIOBase):
     """An object as a seekable raw stream."""
 
-    def __init__(self, reader: Any) -> None:  # noqa: ANN401 - obstore's reader has no public type
+    def __init__(self, reader: Any) -> None:
         super().__init__()
         self._reader = reader
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import has_magic
@@ -48,7 +49,7 @@ class Source:
 
 def open_sources(
     source: str,
-    format: str = "auto",  # noqa: A002 - the word of the command line
+    format: str = "auto",
     *,
     policy: IngestPolicy | None = None,
     stdin: BinaryIO | None = None,
@@ -77,7 +78,7 @@ def open_sources(
     reader = None if format == "auto" else reader_named(format)
     finder = _Finder(policy, reader, on_skip or (lambda name, reason: None))
     if source == STDIN:
-        found = finder.lone("standard input", _spooled(stdin or sys.stdin.buffer, policy))
+        found = finder.lone("standard input", _Spool(stdin or sys.stdin.buffer, policy))
     elif remote.is_url(source):
         found = _remote(source, finder, store_options or {})
     else:
@@ -140,22 +141,25 @@ def _file_opener(path: Path) -> Opener:
         try:
             return path.open("rb")
         except OSError as error:
-            raise InputError(f"{path}: {error.strerror}", "Check that it is there and may be read.") from error
+            raise InputError(
+                f"{path}: {error.strerror}", "Check that it is there and may be read."
+            ) from error
 
     return opener
 
 
-def _spooled(stream: BinaryIO, policy: IngestPolicy) -> Opener:
-    """Standard input kept so that it can be read again; beyond one batch on disk."""
-    spool = tempfile.SpooledTemporaryFile(max_size=policy.batch_bytes)  # noqa: SIM115 - closed with its last view
-    while block := stream.read(policy.sniff_bytes):
-        spool.write(block)
+class _Spool:
+    """Standard input kept so that it can be read again, beyond one batch on disk; gone when unused."""
 
-    def opener() -> BinaryIO:
-        spool.seek(0)
-        return cast(BinaryIO, unpack.Kept(cast(BinaryIO, spool)))
+    def __init__(self, stream: BinaryIO, policy: IngestPolicy) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=policy.batch_bytes)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        while block := stream.read(policy.sniff_bytes):
+            self._file.write(block)
 
-    return opener
+    def __call__(self) -> BinaryIO:
+        self._file.seek(0)
+        return cast(BinaryIO, unpack.Kept(cast(BinaryIO, self._file), self))
 
 
 class _Finder:
@@ -208,5 +212,5 @@ class _Finder:
             if head.startswith(PARQUET_MAGIC):
                 seekable = stream if stream.seekable() else io.BytesIO(head + stream.read())
                 seekable.seek(0)
-                head = sniff_head(cast(BinaryIO, seekable))
+                head = sniff_head(seekable)
         return detect(head, unpack.inner_name(name))

@@ -70,7 +70,7 @@ def truncate_tokens(text: str, limit: int, name: EncodingName) -> str:
     for keep in range(limit, 0, -1):
         # The last token may hold only the first bytes of a code point: those are what "ignore" drops.
         cut = encode.decode_bytes(tokens[:keep]).decode("utf-8", "ignore")
-        # A beginning can split otherwise than the whole did, and then count more.
+        # What is left without those bytes could need one token more; none such is known.
         if count_tokens([cut], name)[0] <= limit:
             return cut
     return ""

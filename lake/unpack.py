@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 ZIP_MAGIC = b"PK\x03\x04"
-Gif TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-ZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 _SUFFIXES = {".gz", ".zst"}
@@ -53,7 +50,9 @@ def opener_of(name: str, opener: Opener, policy: IngestPolicy) -> Opener:
 
     def unpacked() -> BinaryIO:
         packed = _Counted(opener())
-        return _buffered(_Guarded(name, unpacker(cast(BinaryIO, packed)), lambda: packed.count, policy, packed))
+        return _buffered(
+            _Guarded(name, unpacker(cast(BinaryIO, packed)), lambda: packed.count, policy, packed)
+        )
 
     return unpacked
 
@@ -76,7 +75,7 @@ def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[s
         def open_member() -> BinaryIO:
             outer = opener()
             try:
-                packed = zipfile.ZipFile(outer).open(info)
+                packed = zipfile.ZipFile(outer).open(info)  # noqa: SIM115 - closed by the guard
             except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
                 outer.close()
                 raise InputError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
@@ -106,9 +105,11 @@ def _buffered(raw: io.RawIOBase) -> BinaryIO:
 class Kept(io.RawIOBase):
     """A view of a stream that stays open when the view is closed."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, owner: object) -> None:
+        """View a stream, keeping its owner alive."""
         super().__init__()
         self._stream = stream
+        self._owner = owner  # which would close the stream if nobody held it
 
     def readable(self) -> bool:
         """Always."""
@@ -165,7 +166,12 @@ class _Guarded(io.RawIOBase):
     """Unpacked bytes; stops with an InputError when they grow out of all proportion or are damaged."""
 
     def __init__(
-        self, name: str, stream: BinaryIO, packed_bytes: Callable[[], int], policy: IngestPolicy, outer: object
+        self,
+        name: str,
+        stream: BinaryIO,
+        packed_bytes: Callable[[], int],
+        policy: IngestPolicy,
+        outer: object,
     ) -> None:
         super().__init__()
         self._name = name

@@ -42,6 +42,8 @@ def tenant_bucket(tenant_id: str, buckets: int) -> int:
 
 def tenant_buckets(tenant_ids: pl.Series, buckets: int) -> pl.Series:
     """``tenant_bucket`` of each id, hashed once a distinct tenant."""
+    if tenant_ids.is_empty():
+        return pl.Series(tenant_ids.name, dtype=pl.Int32)
     distinct = tenant_ids.unique()
     numbers = pl.Series([tenant_bucket(t, buckets) for t in distinct], dtype=pl.Int32)
     return tenant_ids.replace_strict(distinct, numbers, return_dtype=pl.Int32)

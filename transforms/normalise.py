@@ -52,11 +52,14 @@ def normalise(
     valid = redacted(checked.filter(pl.col("reason").is_null()), policy)
     reasons = injection_reason(valid["content"], valid["role"], valid["tool_name"])
     valid = valid.with_columns(
-        reason=reasons, detail=pl.when(reasons.is_not_null()).then(pl.lit("Text of a tool reads as an order."))
+        reason=reasons,
+        detail=pl.when(reasons.is_not_null()).then(pl.lit("Text of a tool reads as an order.")),
     )
     refused = pl.concat(
-        [as_refusals(checked.filter(pl.col("reason").is_not_null())),
-         as_refusals(valid.filter(pl.col("reason").is_not_null()))]
+        [
+            as_refusals(checked.filter(pl.col("reason").is_not_null())),
+            as_refusals(valid.filter(pl.col("reason").is_not_null())),
+        ]
     )
     kept = tag(valid.filter(pl.col("reason").is_null()), policy)
     return Normalised(_named(kept, source, policy, as_of, buckets), refused)
@@ -75,17 +78,19 @@ def redacted(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
         pl.concat_list(pl.col(n).fill_null([]) for n in kinds.columns).list.unique().list.sort()
     ).to_series()
     texts = {name: part["text"] for name, part in done.items() if name != "tags"}
-    split = done["tags"].select(
-        pl.when(pl.col("text") == "").then(pl.lit([], pl.List(pl.String))).otherwise(
-            pl.col("text").str.split(_TAG_BREAK)
+    split = (
+        done["tags"]
+        .select(
+            pl.when(pl.col("text") == "")
+            .then(pl.lit([], pl.List(pl.String)))
+            .otherwise(pl.col("text").str.split(_TAG_BREAK))
         )
-    ).to_series()
+        .to_series()
+    )
     return frame.with_columns(**texts, tags=split, redactions=found)
 
 
-def _named(
-    frame: pl.DataFrame, source: str, policy: Policy, as_of: datetime, buckets: int
-) -> pl.DataFrame:
+def _named(frame: pl.DataFrame, source: str, policy: Policy, as_of: datetime, buckets: int) -> pl.DataFrame:
     """Ids, hashes, partitions and defaults of valid rows."""
     frame = frame.with_columns(content_hash=content_hashes(frame))
     natural = pl.col("natural_id").is_not_null()
@@ -125,7 +130,9 @@ def split_new(episodes: pl.DataFrame, held: pl.DataFrame) -> tuple[pl.DataFrame,
     """
     ranked = episodes.sort("episode_id", "event_at", "content_hash", "source_file", "source_line")
     known = held.rename({"content_hash": "held_hash"}).select("episode_id", "held_hash")
-    first = ranked.group_by("episode_id", maintain_order=True).agg(pl.col("content_hash").first().alias("first_hash"))
+    first = ranked.group_by("episode_id", maintain_order=True).agg(
+        pl.col("content_hash").first().alias("first_hash")
+    )
     marked = ranked.join(first, on="episode_id", how="left", maintain_order="left").join(
         known.unique("episode_id"), on="episode_id", how="left", maintain_order="left"
     )

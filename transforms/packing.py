@@ -25,7 +25,7 @@ Shorten = Callable[[str, int], str]
 ELLIPSIS = " …"
 FIRST_TIER = "working"
 
-_SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*(?=\s|$)|[。！？]|\n")  # noqa: RUF001
+_SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*(?=\s|$)|[。！？]|\n")
 
 
 @dataclass(frozen=True)

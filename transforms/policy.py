@@ -95,9 +95,9 @@ class RetentionPolicy(_Section):
     medium_term_seconds: int | None = 90 * 86_400
     long_term_seconds: int | None = 365 * 86_400
     permanent_seconds: int | None = None
-    default_tier: Literal[
-        "transient", "session", "short_term", "medium_term", "long_term", "permanent"
-    ] = "medium_term"
+    default_tier: Literal["transient", "session", "short_term", "medium_term", "long_term", "permanent"] = (
+        "medium_term"
+    )
     user_cap_seconds: int = 3 * 365 * 86_400
     """A person's own retention period; caps every tier."""
 
@@ -188,6 +188,13 @@ class ContextPolicy(_Section):
     max_chars_per_token: int = Field(8, ge=1)
     """A row longer than this times the tokens left is taken not to fit and is not counted; most of
     packing's time is counting. Prose has 4 to 5 characters a token."""
+
+    @model_validator(mode="after")
+    def _shares_sum_to_one(self) -> ContextPolicy:
+        total = sum(self.shares.values())
+        if abs(total - 1.0) > 1e-6 or min(self.shares.values()) < 0:
+            raise ValueError(f"the shares of a context sum to {total:.4f}, not 1")
+        return self
 
 
 class PublishPolicy(_Section):

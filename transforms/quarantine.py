@@ -17,7 +17,11 @@ def quarantined(
 ) -> pl.DataFrame:
     """Quarantine rows (``schemas.QUARANTINE``) of refusals (``schemas.REFUSALS``), one each id."""
     tenants = refusals["tenant_id"].fill_null("")
-    raw = redact(refusals["raw"], keep_kinds=policy.keep_kinds)["text"] if policy.is_enabled else refusals["raw"]
+    raw = (
+        redact(refusals["raw"], keep_kinds=policy.keep_kinds)["text"]
+        if policy.is_enabled
+        else refusals["raw"]
+    )
     frame = refusals.with_columns(
         raw=raw,
         tenant_bucket=ids.tenant_buckets(tenants, buckets),
@@ -26,4 +30,8 @@ def quarantined(
         quarantined_at=pl.lit(as_of).cast(INSTANT),
     )
     key = ids.row_ids(frame, "tenant_id", "reason", "source_file", "source_line", "raw")
-    return frame.with_columns(quarantine_id=key).unique("quarantine_id", maintain_order=True).select(QUARANTINE.names)
+    return (
+        frame.with_columns(quarantine_id=key)
+        .unique("quarantine_id", maintain_order=True)
+        .select(QUARANTINE.names)
+    )

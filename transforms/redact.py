@@ -9,17 +9,29 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from transforms.errors import ConfigError
-from transforms.redact_rules import CREDENTIAL_KINDS, KINDS, PREFILTER, RULES, Span
+from transforms.redact_rules import (
+    CREDENTIAL_KINDS,
+    FAMILIES,
+    FAMILY_INDEX,
+    HAS_DIGITS,
+    KINDS,
+    PREFILTER,
+    RULES,
+    Rule,
+    Span,
+)
 
 _HYPHENS = "\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63"
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f"
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f"
+)
 _QUOTES = {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'"}
 _FOLDED = {
     **{0xFF01 + i: chr(0x21 + i) for i in range(94)},
@@ -93,11 +105,14 @@ def fold(text: str) -> Folded:
     return Folded("".join(pieces) + text[read:], tuple(starts), tuple(shifts))
 
 
-def _find(text: str) -> list[tuple[int, int, str]]:
+def _find(text: str, rules: Sequence[Rule]) -> list[tuple[int, int, str]]:
     """Findings in folded text as (start, end, kind), disjoint, ascending."""
     lower = text.lower()
     taken: list[tuple[int, int, str]] = []
-    for rule in RULES:
+    has_digits = HAS_DIGITS.search(text) is not None
+    for rule in rules:
+        if rule.needs_digits and not has_digits:
+            continue
         if rule.words:
             where = lower if rule.is_lower else text
             for word in rule.words:
@@ -150,12 +165,16 @@ def redact_text(text: str, keep: Collection[str] = ()) -> tuple[str, tuple[str, 
     Kinds in ``keep`` are found and named but stay in the text. Repeated until nothing more is
     found, since cutting one finding out can free another; so a redacted text stays as it is.
     """
+    return _redact(text, keep, RULES)
+
+
+def _redact(text: str, keep: Collection[str], rules: Sequence[Rule]) -> tuple[str, tuple[str, ...]]:
     kinds: set[str] = set()
     for _ in range(_MAX_PASSES):
         folded = fold(text)
         marks = [m.span() for m in _MARK.finditer(text)] if _MARK_START in text else []
         pieces, read = [], 0
-        for folded_start, folded_end, kind in _find(folded.text):
+        for folded_start, folded_end, kind in _find(folded.text, rules):
             start, end = folded.origin(folded_start), folded.origin(folded_end - 1) + 1
             if marks and _touches_mark(marks, start, end, kind):
                 continue
@@ -169,14 +188,31 @@ def redact_text(text: str, keep: Collection[str] = ()) -> tuple[str, tuple[str, 
     return text, tuple(sorted(kinds))
 
 
+def plain_texts(texts: pl.Series) -> pl.Series:
+    """The folded text of each; only texts that folding would change are touched."""
+    odd = texts.str.contains(_STRANGE).fill_null(False).arg_true()
+    if not odd.len():
+        return texts
+    folded = pl.Series([fold(text).text for text in texts.gather(odd)], dtype=pl.String)
+    return texts.clone().scatter(odd, folded)
+
+
 def candidates(texts: pl.Series) -> pl.Series:
     """Boolean series: which texts may hold a finding. Never false where ``redact_text`` finds one."""
-    hits = texts.str.contains(PREFILTER).fill_null(False)
-    odd = (texts.str.contains(_STRANGE).fill_null(False) & ~hits).arg_true()
-    if odd.len():
-        plain = pl.Series([fold(text).text for text in texts.gather(odd)], dtype=pl.String)
-        hits = hits.scatter(odd.filter(plain.str.contains(PREFILTER)), True)
-    return hits
+    return plain_texts(texts).str.contains(PREFILTER).fill_null(False)
+
+
+def _rules_by_row(texts: pl.Series) -> list[tuple[Rule, ...]]:
+    """For each text the rules whose family's prefilter matches it, in order of priority."""
+    plain = plain_texts(texts)
+    masks = pl.zeros(texts.len(), dtype=pl.Int64, eager=True)
+    for n, family in enumerate(FAMILIES):
+        masks += plain.str.contains(family).cast(pl.Int64) * 2**n
+    by_mask = {
+        mask: tuple(r for r, n in zip(RULES, FAMILY_INDEX, strict=True) if mask >> n & 1)
+        for mask in masks.unique()
+    }
+    return [by_mask[mask] for mask in masks]
 
 
 def redact(texts: pl.Series, *, keep_kinds: Collection[str] = ()) -> pl.DataFrame:
@@ -201,7 +237,8 @@ def redact(texts: pl.Series, *, keep_kinds: Collection[str] = ()) -> pl.DataFram
         )
     texts = texts.cast(pl.String).rename("text")
     rows = candidates(texts).arg_true()
-    done = [redact_text(text, keep_kinds) for text in texts.gather(rows)]
+    read = texts.gather(rows)
+    done = [_redact(t, keep_kinds, rules) for t, rules in zip(read, _rules_by_row(read), strict=True)]
     groups = sorted({kinds for _, kinds in done} | {()})
     code = {kinds: n for n, kinds in enumerate(groups)}
     codes = pl.zeros(texts.len(), dtype=pl.UInt32, eager=True)

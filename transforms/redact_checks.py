@@ -14,7 +14,7 @@ from collections.abc import Iterator
 Span = tuple[int, int]
 
 _DIGITS = re.compile(r"[0-9]+")
-_CARD_RUN = re.compile(r"(?<![0-9])(?<![0-9][ -])[0-9](?:[ -]?[0-9]){12,}+")
+_CARD_RUN = re.compile(r"[0-9](?:[ -]?[0-9]){12,}+")
 # Issuer ranges: Visa, Mastercard, Amex, Diners, JCB, Discover, UnionPay, Maestro, Mir, Troy, RuPay.
 _CARD_ISSUER = re.compile(
     r"4(?:.{12}|.{15}|.{18})|(?:5[1-5]|2[2-7]).{14}|3[47].{13}|3(?:0[0-5]|095|[689]).{11,13}"
@@ -33,7 +33,7 @@ def _is_card(text: str, groups: list[re.Match[str]]) -> bool:
     start, end = groups[0].start(), groups[-1].end()
     digits = "".join(g.group() for g in groups)
     before, after = text[max(0, start - 1) : start], text[end : end + 2]
-    if before.isascii() and (before.isalnum() or before in {".", "_"} and before):
+    if before.isascii() and (before.isalnum() or (before in {".", "_"} and before)):
         return False
     if (after[:1].isascii() and after[:1].isalnum()) or (after[:1] == "." and after[1:].isdigit()):
         return False
@@ -74,13 +74,7 @@ def _card_width(text: str, groups: list[re.Match[str]], at: int) -> int:
 # Registered total lengths (SWIFT IBAN registry).
 _IBAN_LENGTHS = {
     code[:2]: int(code[2:])
-    for code in (
-        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 "
-        "EE20 EG29 ES24 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 "
-        "IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 "
-        "NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 "
-        "SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
-    ).split()
+    for code in ["AD24", "AE23", "AL28", "AT20", "AZ28", "BA20", "BE16", "BG22", "BH22", "BI27", "BR29", "BY28", "CH21", "CR22", "CY28", "CZ24", "DE22", "DJ27", "DK18", "DO28", "EE20", "EG29", "ES24", "FI18", "FK18", "FO18", "FR27", "GB22", "GE22", "GI23", "GL18", "GR27", "GT28", "HN28", "HR21", "HU28", "IE22", "IL23", "IQ23", "IS26", "IT27", "JO30", "KW30", "KZ20", "LB28", "LC32", "LI21", "LT20", "LU20", "LV21", "LY25", "MC27", "MD24", "ME22", "MK19", "MN20", "MR27", "MT31", "MU30", "NI28", "NL18", "NO15", "OM23", "PK24", "PL28", "PS29", "PT25", "QA29", "RO24", "RS22", "RU33", "SA24", "SC31", "SD18", "SE24", "SI19", "SK24", "SM27", "SO23", "ST25", "SV28", "TL23", "TN24", "TR26", "UA29", "VA22", "VG24", "XK20", "YE30"]
 }
 _IBAN_START = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?=[ -]?[A-Za-z0-9])")
 _IBAN_REST = {
@@ -101,6 +95,8 @@ def find_ibans(text: str) -> Iterator[Span]:
 
 
 _IPV4 = re.compile(r"(?<![A-Za-z0-9_.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![A-Za-z0-9_]|\.[0-9]|-[A-Za-z])")
+_IPV4_QUICK = re.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]")
+_IPV6_QUICK = re.compile(r"[0-9A-Fa-f]{4}:[0-9A-Fa-f:]")
 _VERSION_BEFORE = re.compile(
     r"(?:\bv|\bver|\bversions?|\bversión|\brelease|\bbuild|\bsection|\bchapter|\bclause|\brev|\bassembly|§|[=~<>!]="
     r"|chrome/|chromium/|edg/|opr/|safari/|firefox/|version/|[a-z]-)[.:=]?[ \t]?\Z",
@@ -118,14 +114,14 @@ _IPV6_BLOCKS = [
 
 def find_ips(text: str) -> Iterator[Span]:
     """IPv4 and IPv6 addresses; loopback, unspecified and broadcast, and versions, are not."""
-    for m in _IPV4.finditer(text):
+    for m in _IPV4.finditer(text) if _IPV4_QUICK.search(text) else ():
         parts = m.group().split(".")
         if any(int(p) > 255 or (p[0] == "0" and len(p) > 1) for p in parts):
             continue
         is_plain = parts[0] in {"127", "0"} or m.group() == "255.255.255.255"
         if not is_plain and not _VERSION_BEFORE.search(text[max(0, m.start() - 12) : m.start()]):
             yield m.span()
-    for m in _IPV6.finditer(text):
+    for m in _IPV6.finditer(text) if _IPV6_QUICK.search(text) else ():
         try:
             address = ipaddress.IPv6Address(m.group())
         except ValueError:
@@ -134,7 +130,9 @@ def find_ips(text: str) -> Iterator[Span]:
             yield m.span()
 
 
-_PLUS = re.compile(r"(?<![0-9A-Za-z+])(?:\+\(?|(?<![0-9][ .-])00(?=[1-9][0-9]{0,3}[ ./-]))[1-9][0-9 ().\-/]{5,28}")
+_PLUS = re.compile(
+    r"(?<![0-9A-Za-z+])(?:\+\(?|(?<![0-9][ .-])00(?=[1-9][0-9]{0,3}[ ./-]))[1-9][0-9 ().\-/]{5,28}"
+)
 _CALLING_CODE = re.compile(
     r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|2[1-69][0-9]|3[578][0-9]|42[0-9]"
     r"|5[09][0-9]|6[789][0-9]|8[0578][0-9]|9[679][0-9]"
@@ -199,15 +197,38 @@ def _trunk_zero(text: str) -> Iterator[Span]:
             yield m.span()
 
 
-def find_phones(text: str) -> Iterator[Span]:
-    """Phone numbers: +country, 00country, North American, trunk-zero, and any after a phone word."""
-    yield from _international(text)
-    for m in _NORTH_AMERICAN.finditer(text):
-        if not _ROUND_GROUPS.search(m.group()):
-            yield m.span()
-    yield from _trunk_zero(text)
-    yield from (m.span() for m in _EAST_ASIAN.finditer(text))
+def _north_american(text: str) -> Iterator[Span]:
+    return (m.span() for m in _NORTH_AMERICAN.finditer(text) if not _ROUND_GROUPS.search(m.group()))
+
+
+def _east_asian(text: str) -> Iterator[Span]:
+    return (m.span() for m in _EAST_ASIAN.finditer(text))
+
+
+def find_phones_by_word(text: str) -> Iterator[Span]:
+    """Any number of 7 to 15 digits right after a phone word."""
     for m in _PHONE_WORD.finditer(text):
         groups = _cut_groups(text, m.start(1), m.end(1), 15)
         if sum(len(g.group()) for g in groups) >= 7:
             yield m.start(1), groups[-1].end()
+
+
+# (quick, exact): quick starts with a literal or digit, so the engine skips ahead; it is implied
+# by exact, and most texts end there.
+_PHONES = (
+    (re.compile(r"\+\(?[1-9]|00[1-9]"), _international),
+    (re.compile("[0-9]{3}[ .-][0-9]{4}"), _north_american),
+    (re.compile(r"0[1-9][0-9]{0,4}\)?[ .\-/][0-9]{2}"), _trunk_zero),
+    (re.compile("[0-9]{4}[ -][0-9]{4}"), _east_asian),
+)
+PHONE_WORDS = (
+    "phone", "tel", "tél", "fax", "mobile", "whatsapp", "celular", "movil", "móvil", "cellulare",
+    "handynummer", "portable", "тел", "手机", "手機", "电话", "電話", "携帯", "전화", "휴대폰",
+)  # fmt: skip
+
+
+def find_phones(text: str) -> Iterator[Span]:
+    """Phone numbers: +country, 00country, North American, trunk-zero, 3-4-4 East Asian."""
+    for quick, find in _PHONES:
+        if quick.search(text):
+            yield from find(text)

@@ -13,7 +13,9 @@ _LATIN = "\u00c0-\u024f\u0370-\u052f\u0590-\u06ff\u0900-\u0dff\u1e00-\u1fff"
 _LABEL = rf"[A-Za-z0-9{_LATIN}](?:[A-Za-z0-9{_LATIN}-]{{0,61}}[A-Za-z0-9{_LATIN}])?"
 _DOT = r"(?:\.|[ ]?[\[(](?:dot|DOT)[\])][ ]?)"
 # Alphabetic scripts first: in text without spaces the sentence goes on right after ".com".
-_DOMAIN = re.compile(rf"(?:{_LABEL}{_DOT}){{1,8}}(?:[A-Za-z{_LATIN}]{{2,24}}|xn--[A-Za-z0-9-]{{2,59}})(?![{_LATIN}])")
+_DOMAIN = re.compile(
+    rf"(?:{_LABEL}{_DOT}){{1,8}}(?:[A-Za-z{_LATIN}]{{2,24}}|xn--[A-Za-z0-9-]{{2,59}})(?![{_LATIN}])"
+)
 _ANY_DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,62})[.。]){1,8}(?:[A-Za-z]{2,24}|[^\W\d_]{2,8})")
 _NOT_MAIL_DOMAIN = re.compile(r"[0-9]x\.(?:png|jpe?g|gif|webp|svg)|self\.|[0-9]+\.[0-9]+\.", re.IGNORECASE)
 

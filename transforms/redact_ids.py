@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 Span = tuple[int, int]
 
 _FLAGS = re.IGNORECASE | re.ASCII
-_SSN = re.compile(r"(?<![\w.+-])(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}(?![\w]|[-.][0-9])", re.ASCII)
+_SSN = re.compile(
+    r"(?<![\w.+-])(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}(?![\w]|[-.][0-9])", re.ASCII
+)
 _SSN_WORD = re.compile(
-    r"(?<![a-z])(?:ssn|social security)[^0-9\n]{0,20}([0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4})(?![0-9A-Za-z])", _FLAGS
+    r"(?<![a-z])(?:ssn|social security)[^0-9\n]{0,20}([0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4})(?![0-9A-Za-z])",
+    _FLAGS,
 )
 _CHINA = re.compile(
     r"(?<![0-9A-Za-z])[1-9][0-9]{5}(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx]"
@@ -19,7 +22,8 @@ _CHINA = re.compile(
 _CHINA_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _BRAZIL = re.compile(r"(?<![\w.])[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}(?![\w])", re.ASCII)
 _FRANCE = re.compile(
-    r"(?<![\w.,+-])[12] ?[0-9]{2} ?(?:0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}(?![\w])", re.ASCII
+    r"(?<![\w.,+-])[12] ?[0-9]{2} ?(?:0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}(?![\w])",
+    re.ASCII,
 )
 _BRITAIN = re.compile(
     r"(?<![\w])[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D](?![\w])", re.ASCII
@@ -36,7 +40,17 @@ DIGIT_GATE = r"[0-9](?:[ ().\-/]{0,3}[0-9]){6}"
 """Seven digits at most three separators apart: in every phone, card and most ids; few other texts."""
 SHAPE_GATE = (
     r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]|(?i:[A-Z]{6}[0-9]{2}[A-Z][0-9]{2}[A-Z][0-9]{3}[A-Z])"
-    r"|(?i:passport|passeport|pasaporte|reisepass|licen[cs]e|护照|パスポート|여권)"
+)
+DOCUMENT_WORDS = (
+    "passport",
+    "passeport",
+    "pasaporte",
+    "reisepass",
+    "licence",
+    "license",
+    "护照",
+    "パスポート",
+    "여권",
 )
 
 
@@ -67,22 +81,27 @@ def _always(_text: str) -> bool:
     return True
 
 
-_NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...] = (
-    (_SSN, _always),
-    (_SSN_WORD, _always),
-    (_CHINA, _is_china),
-    (_BRAZIL, _is_brazil),
-    (_FRANCE, _is_france),
+Row = tuple[re.Pattern[str], re.Pattern[str], Callable[[str], bool]]
+# (quick, exact, check): quick starts with a literal or digit, so the engine skips ahead; it is
+# implied by exact, and most texts end there.
+_NUMBERS: tuple[Row, ...] = (
+    (re.compile("[0-9]-[0-9]{2}-[0-9]{4}"), _SSN, _always),
+    (re.compile("[sS](?:[sS][nN]|[oO][cC][iI][aA][lL] )"), _SSN_WORD, _always),
+    (re.compile("[0-9]{17}"), _CHINA, _is_china),
+    (re.compile(r"[0-9]\.[0-9]{3}\.[0-9]{3}-"), _BRAZIL, _is_brazil),
+    (re.compile("[12](?: ?[0-9]){14}"), _FRANCE, _is_france),
 )
-_SHAPES = ((_BRITAIN, _always), (_ITALY, _always), (_DOCUMENT, _is_document))
+_SHAPES: tuple[Row, ...] = (
+    (re.compile("[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]"), _BRITAIN, _always),
+    (re.compile("[0-9]{2}[A-Za-z][0-9]{2}"), _ITALY, _always),
+)
 
 
-def _checked(
-    text: str, table: tuple[tuple[re.Pattern[str], Callable[[str], bool]], ...]
-) -> Iterator[Span]:
-    for pattern, check in table:
-        group = pattern.groups
-        yield from (m.span(group) for m in pattern.finditer(text) if check(m.group(group)))
+def _checked(text: str, table: tuple[Row, ...]) -> Iterator[Span]:
+    for quick, exact, check in table:
+        if quick.search(text):
+            group = exact.groups
+            yield from (m.span(group) for m in exact.finditer(text) if check(m.group(group)))
 
 
 def find_number_ids(text: str) -> Iterator[Span]:
@@ -91,5 +110,10 @@ def find_number_ids(text: str) -> Iterator[Span]:
 
 
 def find_shape_ids(text: str) -> Iterator[Span]:
-    """UK National Insurance number, Italian codice fiscale, passport and licence numbers by word."""
+    """UK National Insurance number, Italian codice fiscale."""
     return _checked(text, _SHAPES)
+
+
+def find_documents(text: str) -> Iterator[Span]:
+    """Passport and driving licence numbers after their word."""
+    return (m.span(1) for m in _DOCUMENT.finditer(text) if _is_document(m.group(1)))

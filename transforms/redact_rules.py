@@ -30,6 +30,7 @@ class Rule:
         prefilter: Regex without look-around; matches any text in which ``find`` yields.
         words: Literals of which one occurs in any such text; none means always try.
         is_lower: Whether the words are looked for in the lower-cased text.
+        needs_digits: Whether ``find`` yields nothing unless ``HAS_DIGITS`` matches.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Rule:
     prefilter: str
     words: tuple[str, ...] = ()
     is_lower: bool = False
+    needs_digits: bool = False
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterable[Span]:
@@ -53,6 +55,7 @@ def _vendors() -> list[Rule]:
 
 
 _DIGITS = redact_ids.DIGIT_GATE
+HAS_DIGITS = re.compile(_DIGITS)
 _IBAN = r"[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11}"
 _IP = r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]{4}:[0-9A-Fa-f:]"
 _DISCORD = r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]|mfa\.[A-Za-z0-9_-]{80}"
@@ -78,17 +81,47 @@ RULES: tuple[Rule, ...] = (
         redact_secrets.PASSWORD_WORDS,
         is_lower=True,
     ),
-    Rule("api_key", redact_secrets.find_keys, redact_secrets.KEY_GATE, redact_secrets.KEY_WORDS, is_lower=True),
+    Rule(
+        "api_key", redact_secrets.find_keys, redact_secrets.KEY_GATE, redact_secrets.KEY_WORDS, is_lower=True
+    ),
     Rule("token", redact_secrets.find_tokens, redact_secrets.TOKEN_GATE, ("token",), is_lower=True),
-    Rule("email", redact_emails.find_emails, r"@|%40|[\[(](?:at|AT|At)[\])]", ("@", "%40", "at)", "AT)", "At)", "t]", "T]")),
+    Rule(
+        "email",
+        redact_emails.find_emails,
+        r"@|%40|[\[(](?:at|AT|At)[\])]",
+        ("@", "%40", "t)", "t]", "T)", "T]"),
+    ),
     Rule("iban", redact_checks.find_ibans, _IBAN),
-    Rule("card", redact_checks.find_cards, _DIGITS),
-    Rule("government_id", redact_ids.find_number_ids, _DIGITS),
+    Rule("card", redact_checks.find_cards, _DIGITS, needs_digits=True),
+    Rule("government_id", redact_ids.find_number_ids, _DIGITS, needs_digits=True),
     Rule("government_id", redact_ids.find_shape_ids, redact_ids.SHAPE_GATE),
+    Rule(
+        "government_id",
+        redact_ids.find_documents,
+        f"(?i:{'|'.join(redact_ids.DOCUMENT_WORDS)})",
+        redact_ids.DOCUMENT_WORDS,
+        is_lower=True,
+    ),
     Rule("ip", redact_checks.find_ips, _IP, (".", ":")),
-    Rule("phone", redact_checks.find_phones, _DIGITS),
+    Rule("phone", redact_checks.find_phones, _DIGITS, needs_digits=True),
+    Rule(
+        "phone",
+        redact_checks.find_phones_by_word,
+        _DIGITS,
+        redact_checks.PHONE_WORDS,
+        is_lower=True,
+        needs_digits=True,
+    ),
 )
 
 KINDS = tuple(sorted({rule.kind for rule in RULES}))
 CREDENTIAL_KINDS = frozenset({"api_key", "jwt", "password", "private_key", "token", "url_password"})
+_VENDOR_COUNT = len(VENDOR_FORMATS)
+_FAMILY_OF = ["|".join(r.prefilter for r in RULES[1 : 1 + _VENDOR_COUNT])] * len(RULES)
+_FAMILY_OF[:1] = [RULES[0].prefilter]
+_FAMILY_OF[1 + _VENDOR_COUNT :] = [r.prefilter for r in RULES[1 + _VENDOR_COUNT :]]
+FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(_FAMILY_OF))
+"""Distinct prefilters, all vendors as one: a text that matches none of its family skips its rules."""
+FAMILY_INDEX: tuple[int, ...] = tuple(FAMILIES.index(gate) for gate in _FAMILY_OF)
+"""For each rule, its family."""
 PREFILTER = "|".join(f"(?:{gate})" for gate in dict.fromkeys(rule.prefilter for rule in RULES))

@@ -99,9 +99,7 @@ def is_key(value: str, word: str, is_quoted: bool) -> bool:
     return has_digit and has_letter and entropy(value) >= _MIN_KEY_BITS
 
 
-def _assigned(
-    text: str, pattern: re.Pattern[str], check: Callable[[str, str, bool], bool]
-) -> Iterator[Span]:
+def _assigned(text: str, pattern: re.Pattern[str], check: Callable[[str, str, bool], bool]) -> Iterator[Span]:
     at = 0
     while m := pattern.search(text, at):
         group = m.lastindex or 1
@@ -166,7 +164,9 @@ def find_url_passwords(text: str) -> Iterator[Span]:
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_HEADERS = r"(?:\s*+[A-Za-z][A-Za-z-]{2,20}: [^\n]{0,200}\n)*+"
-_PEM_BODY = re.compile(rf"{_PEM_HEADERS}((?:\s*+[A-Za-z0-9+/=]{{16,}}+)*+(?:\s?[A-Za-z0-9+/=]{{2,}}+(?=\s*\Z))?)")
+_PEM_BODY = re.compile(
+    rf"{_PEM_HEADERS}((?:\s*+[A-Za-z0-9+/=]{{16,}}+)*+(?:\s?[A-Za-z0-9+/=]{{2,}}+(?=\s*\Z))?)"
+)
 _MAX_PEM_CHARS = 20_000
 
 
@@ -205,7 +205,9 @@ def _headless_keys(text: str, ends: list[Span]) -> Iterator[Span]:
 
 _B64 = "[A-Za-z0-9_-]"
 _JWT = re.compile(rf"(?<!{_B64})eyJ{_B64}{{10,}}+\.{_B64}{{10,}}+(?:\.{_B64}*+){{0,3}}+")
-_DISCORD = re.compile(rf"(?<!{_B64})(?:[MNO]{_B64}{{23,27}}\.{_B64}{{6,7}}\.{_B64}{{27,}}+|mfa\.{_B64}{{80,}}+)")
+_DISCORD = re.compile(
+    rf"(?<!{_B64})(?:[MNO]{_B64}{{23,27}}\.{_B64}{{6,7}}\.{_B64}{{27,}}+|mfa\.{_B64}{{80,}}+)"
+)
 
 
 def find_jwts(text: str) -> Iterator[Span]:

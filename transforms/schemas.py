@@ -94,10 +94,7 @@ class Table:
 
         raw = self.empty().to_arrow().schema
         return pa.schema(
-            [
-                pa.field(c.name, narrow(raw.field(c.name).type), nullable=c.is_nullable)
-                for c in self.columns
-            ]
+            [pa.field(c.name, narrow(raw.field(c.name).type), nullable=c.is_nullable) for c in self.columns]
         )
 
     def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -117,9 +114,7 @@ class Table:
         return cast
 
     def _violations(self, frame: pl.DataFrame) -> list[str]:
-        nulls = frame.select(
-            pl.col(c.name).null_count() for c in self.columns if not c.is_nullable
-        ).row(0)
+        nulls = frame.select(pl.col(c.name).null_count() for c in self.columns if not c.is_nullable).row(0)
         required = [c.name for c in self.columns if not c.is_nullable]
         faults = [f"{n} null rows in {c}" for c, n in zip(required, nulls, strict=True) if n]
         for column in self.columns:
@@ -256,7 +251,9 @@ MEMORIES = Table(
     "memories",
     "One row of the published index: what recall reads.",
     (
-        Column("memory_id", pl.String, "Id of the episode (later: fact, procedure) it shows", is_personal=True),
+        Column(
+            "memory_id", pl.String, "Id of the episode (later: fact, procedure) it shows", is_personal=True
+        ),
         Column("tenant_id", pl.String, "Customer", is_personal=True),
         Column("user_id", pl.String, "Person", is_nullable=True, is_personal=True),
         Column("agent_id", pl.String, "Agent", is_nullable=True, is_personal=True),

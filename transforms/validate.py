@@ -138,7 +138,11 @@ def _rules(policy: Policy, as_of: datetime) -> list[tuple[str, pl.Expr, str]]:
     )
     naive = event.is_null() & ~text.str.strip_chars().str.contains(_ZONED)
     return [
-        ("no_tenant", pl.col("tenant_id").is_null(), "The row names no tenant; pass --tenant as the default."),
+        (
+            "no_tenant",
+            pl.col("tenant_id").is_null(),
+            "The row names no tenant; pass --tenant as the default.",
+        ),
         ("bad_id", long_id, f"An id is longer than {limits.max_id_chars} characters."),
         ("bad_id", odd_id, "An id holds a control character."),
         ("no_content", blank, "The row has no text and no tool call."),

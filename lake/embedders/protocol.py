@@ -72,12 +72,10 @@ def normalised(raw: Vectors) -> tuple[Vectors, dict[int, str]]:
     Returns:
         float32 of the same shape, refused rows zeros; the reasons.
     """
-    is_finite: NDArray[np.bool_] = np.all(np.isfinite(raw), axis=1)
-    # Scaled by the largest value first, and in float64: squares of float32 overflow and underflow.
-    peak = np.where(is_finite, np.abs(np.where(is_finite[:, None], raw, 0)).max(axis=1, initial=0), 0)
-    is_good = peak > 0
-    rows = raw[is_good].astype(np.float64) / peak[is_good, None]
+    # In float64: the squares of float32 numbers overflow and underflow.
+    lengths = np.linalg.norm(raw.astype(np.float64), axis=1)
+    is_good = np.isfinite(lengths) & (lengths > 0)
     vectors = np.zeros_like(raw)
-    vectors[is_good] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    reasons = {int(i): ZERO_VECTOR if is_finite[i] else NOT_FINITE for i in np.flatnonzero(~is_good)}
+    vectors[is_good] = raw[is_good] / lengths[is_good, None]
+    reasons = {int(i): ZERO_VECTOR if lengths[i] == 0 else NOT_FINITE for i in np.flatnonzero(~is_good)}
     return vectors, reasons

@@ -114,6 +114,51 @@ def test_a_summary_without_sentences_is_cut_where_it_must() -> None:
     assert re.fullmatch("寿+ …", result.rows["shown_text"].item())
 
 
+def test_an_early_sentence_end_does_not_cost_most_of_the_room() -> None:
+    result = packed(frame({"text": "Yes, this is what we all agreed on. " + "x" * 5000}), FRAME + 200)
+    assert result.tokens_used == FRAME + 200
+
+
+def test_half_a_character_at_the_cut_is_not_shown() -> None:
+    def torn(text: str, limit: int) -> str:
+        return text[: limit - 1] + "\ufffd"
+
+    shown = packed(frame({"text": "x" * 5000}), FRAME + 200, shorten=torn).rows["shown_text"].item()
+    assert re.fullmatch("x+ …", shown)
+
+
+def test_a_text_thought_too_long_that_fits_after_all_is_whole() -> None:
+    def sparse(texts: Sequence[str]) -> list[int]:
+        return [len(text) // 20 for text in texts]
+
+    def head_of_20(text: str, limit: int) -> str:
+        return text[: limit * 20]
+
+    rows = frame({"text": "x" * 790})
+    result = packed(rows, 100 + FRAME // 20, count=sparse, shorten=head_of_20)
+    assert result.rows.select("is_summarised", "shown_text").row(0) == (False, "x" * 790)
+
+
+def test_what_a_share_keeps_for_a_summary_is_nobody_elses() -> None:
+    full = [sized("working", 400), sized("semantic", 250), sized("procedural", 150)]
+    rows = frame(sized("episodic", 500), *full, sized("episodic", 100), sized("odd", 100), sized("odd", 100))
+    result = packed(rows, FRAME + 1000)
+    assert sorted(ids(result.rows)) == ["m00", "m01", "m02", "m03"]
+    assert result.rows.filter(memory_id="m00")["tokens"].item() == 200
+
+
+@pytest.mark.parametrize("is_large_first", [True, False])
+def test_what_a_summary_leaves_goes_to_the_next_best(is_large_first: bool) -> None:
+    # The episodic share of 3,000 is 600; the summary ends with its sentence of 300.
+    full = [sized("working", 1200), sized("semantic", 750), sized("procedural", 450)]
+    large = {"tier": "episodic", "text": "y" * 299 + ". " + "x" * 1500}
+    small = [sized("odd", 150), {**sized("odd", 150), "memory_id": "last"}]
+    rows = frame(large, *small, *full) if is_large_first else frame(*small, large, *full)
+    result = packed(rows, FRAME + 3000)
+    assert result.rows.filter("is_summarised")["shown_text"].to_list() == ["y" * 299 + ". …"]
+    assert ids(result.dropped) == ["last"]
+
+
 def test_a_text_that_swells_by_escaping_still_fits() -> None:
     result = packed(frame({"text": "<&" * 5000}), FRAME + 300)
     assert result.summarised_count == 1

@@ -102,6 +102,7 @@ class Collector:
     """Gathers the rows of a message format one by one and hands them over as batches."""
 
     def __init__(self, file_name: str, policy: IngestPolicy) -> None:
+        """Start empty."""
         self._file_name = file_name
         self._policy = policy
         self._clear()

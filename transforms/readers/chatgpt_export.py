@@ -7,6 +7,7 @@ addressed to it; the tool message that follows on the path is its result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
@@ -176,4 +177,4 @@ def _last_leaf(nodes: Mapping[str, object]) -> str | None:
 def _written(node: object) -> float:
     message = node.get("message") if isinstance(node, dict) else None
     time = message.get("create_time") if isinstance(message, dict) else None
-    return float(time) if isinstance(time, int | float) and time == time and abs(time) < 1e300 else 0.0
+    return float(time) if isinstance(time, int | float) and math.isfinite(time) else 0.0

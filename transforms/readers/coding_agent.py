@@ -31,6 +31,7 @@ _MAPPED = (
     "summary",
     "isMeta",
     "userType",
+    "toolUseResult",
 )
 _SPOKEN_TYPES = frozenset({"user", "assistant"})
 

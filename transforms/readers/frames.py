@@ -107,7 +107,7 @@ def _metadata(frame: pl.DataFrame, rest: list[str]) -> pl.Series:
     return pl.Series("metadata", texts, dtype=pl.String)
 
 
-def _column(column: str, series: pl.Series) -> pl.Series | None:
+def _column(column: str, series: pl.Series) -> pl.Series | None:  # noqa: PLR0911 - one return a kind of column
     kind = series.dtype
     target = DRAFTS.polars[column]
     if kind == pl.Null:

@@ -36,6 +36,7 @@ class Conversation:
     """
 
     def __init__(self, collector: Collector, policy: IngestPolicy, number: int) -> None:
+        """Start with no record."""
         self._collector = collector
         self._policy = policy
         self._number = number
@@ -56,9 +57,9 @@ class Conversation:
         if not messages:
             self._collector.leave_out("empty_conversation")
         faulty = self._gather_results(messages)
-        for index, message in enumerate(messages):
-            if index in faulty:
-                continue
+        indexed = [(i, m) for i, m in enumerate(messages) if i not in faulty]
+        # Results last: by then each call has taken its own, and only those without a call are left.
+        for index, message in sorted(indexed, key=lambda item: _is_result(item[1])):
             try:
                 self._read_message(index, message)
             except JsonFault as fault:
@@ -85,7 +86,7 @@ class Conversation:
         """Tool results by call id; the indices of those that are refused."""
         faulty: set[int] = set()
         for index, message in enumerate(messages):
-            if not isinstance(message, dict) or message.get("role") not in _RESULT_ROLES:
+            if not isinstance(message, dict) or not _is_result(message):
                 continue
             try:
                 content = content_of(message.get("content"))
@@ -113,9 +114,8 @@ class Conversation:
         if not content.text and isinstance(message.get("refusal"), str):
             content = content_of(message["refusal"])
         time = _time_of(message) or self._time
-        own_id = id_or_none(message.get("id"), "id")
         if content.text.strip() or not calls:
-            self._draft_text(index, message, role, content, time, own_id)
+            self._draft_text(index, message, content, time)
         for position, call in enumerate(calls):
             try:
                 self._draft_call(index, position, call, time)
@@ -126,12 +126,12 @@ class Conversation:
         self,
         index: int,
         message: Mapping[str, object],
-        role: str | None,
         content: Content,
         time: str | None,
-        own_id: str | None,
     ) -> None:
         name = text_or_none(message.get("name"), "name")
+        role = text_or_none(message.get("role"), "role")
+        own_id = id_or_none(message.get("id"), "id")
         is_result = role in _RESULT_ROLES
         if not content.text.strip():
             if content.other_types:
@@ -179,7 +179,9 @@ class Conversation:
     def _result_of(self, call_id: str | None, name: str | None, index: int) -> _Result | None:
         found = self._results.get(call_id) if call_id is not None else None
         if found is None and call_id is None:
-            later = (r for n, r in self._loose if n == name and r.position > index and r.position not in self._used)
+            later = (
+                r for n, r in self._loose if n == name and r.position > index and r.position not in self._used
+            )
             found = next(later, None)
         if found is None or found.position in self._used:
             return None
@@ -188,6 +190,11 @@ class Conversation:
 
     def _child_id(self, part: str) -> str | None:
         return None if self._id is None else f"{self._id}/{part}"
+
+
+def _is_result(message: object) -> bool:
+    role = message.get("role") if isinstance(message, dict) else None
+    return isinstance(role, str) and role in _RESULT_ROLES
 
 
 def _calls_of(message: Mapping[str, object]) -> list[object]:

@@ -14,6 +14,7 @@ TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
 _ERROR_START = re.compile(
     r"(error\b|exception\b|traceback \(most recent call last\)|exit code [1-9])", re.IGNORECASE
 )
+_EXIT_CODE = re.compile(r"exit code -?[0-9]+", re.IGNORECASE)
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
 
 
@@ -60,7 +61,7 @@ def _part_text(part: object, field: str) -> str | None:
 
 def metadata_of(fields: Mapping[str, object]) -> str | None:
     """JSON of the fields that hold something; null if none does."""
-    kept = {k: v for k, v in fields.items() if v not in (None, "", [], {}, False)}
+    kept = {k: v for k, v in fields.items() if v not in (None, "", [], {}) and v is not False}
     return dump_json(kept) if kept else None
 
 
@@ -87,6 +88,8 @@ def failure_of(text: str, policy: IngestPolicy, *, is_error: bool = False) -> st
     lines = [line.strip() for line in (said or text).strip().split("\n") if line.strip()]
     if not lines:
         return "error"
+    if len(lines) > 1 and _EXIT_CODE.fullmatch(lines[0]):
+        del lines[0]  # the number says that it failed, the next line why
     is_traceback = lines[0].lower().startswith("traceback (")
     return lines[-1 if is_traceback else 0][: policy.max_reason_chars]
 

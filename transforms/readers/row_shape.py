@@ -7,7 +7,7 @@ judges the rows of a portion in which anything is out of the ordinary.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from transforms.readers.batch import ID_COLUMNS
 from transforms.readers.text import (
@@ -60,32 +60,28 @@ CONTENT_FIELDS = frozenset((*ALIASES["content"], "tool_name"))
 
 
 def shape_record(record: Mapping[str, object]) -> dict[str, object]:
-    """One record as a draft (columns of ``DRAFTS`` but source_file and source_line).
+    """One record as a draft: columns of ``DRAFTS`` that are not null, but source_file and source_line.
 
     Raises:
         JsonFault: ``bad_field_type`` or ``bad_time``.
     """
-    taken = {column: column for column in COLUMNS}
-    for column, names in ALIASES.items():
-        given = [n for n in names if record.get(n) is not None]
-        taken[column] = given[0] if given else column
     draft: dict[str, object] = {}
-    for column in ID_COLUMNS:
-        draft[column] = id_or_none(record.get(taken[column]), taken[column])
-    for column in TEXT_COLUMNS:
-        draft[column] = text_or_none(record.get(taken[column]), taken[column])
-    for column, limit in INTEGER_COLUMNS.items():
-        draft[column] = _integer(record.get(column), column, limit)
-    for column in TIME_COLUMNS:
-        draft[column] = iso_time(record.get(taken[column]), taken[column])
-    draft["tool_arguments"] = json_text(record.get("tool_arguments"), "tool_arguments")
-    draft["tags"] = _tags(record.get("tags"))
-    draft["importance"] = _ratio(record.get("importance"))
-    draft["is_injected"] = _boolean(record.get("is_injected"))
-    used = set(taken.values())
-    rest = {k: v for k, v in record.items() if k not in used}
-    draft["metadata"] = merge_metadata(record.get("metadata"), rest)
-    return draft
+    rest: dict[str, object] = {}
+    for field, value in record.items():
+        if value is None or field == "metadata":
+            continue
+        column = _TARGETS.get(field)
+        if column is None or (column in ALIASES and field != _source_of(column, record)):
+            rest[field] = value
+        else:
+            draft[column] = _CONVERTERS[column](value, field)
+    metadata = merge_metadata(record.get("metadata"), rest)
+    return draft if metadata is None else {**draft, "metadata": metadata}
+
+
+def _source_of(column: str, record: Mapping[str, object]) -> str:
+    """The field that an aliased column is taken from: the first that is not null."""
+    return next(name for name in ALIASES[column] if record.get(name) is not None)
 
 
 def merge_metadata(given: object, rest: Mapping[str, object]) -> str | None:
@@ -117,7 +113,8 @@ def json_text(value: object, field: str) -> str | None:
     raise JsonFault("bad_field_type", f"{field} is {type_name(value)}, not JSON text or an object")
 
 
-def _integer(value: object, field: str, limit: int) -> int | None:
+def _integer(value: object, field: str) -> int | None:
+    limit = INTEGER_COLUMNS[field]
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -127,25 +124,38 @@ def _integer(value: object, field: str, limit: int) -> int | None:
     return value
 
 
-def _ratio(value: object) -> float | None:
+def _ratio(value: object, field: str) -> float | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if not isinstance(value, bool) and isinstance(value, int | float) and -_HUGE < value < _HUGE:
         return float(value)
-    raise JsonFault("bad_field_type", "importance is not a finite number")
+    raise JsonFault("bad_field_type", f"{field} is not a finite number")
 
 
-def _boolean(value: object) -> bool | None:
+def _boolean(value: object, field: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
-    raise JsonFault("bad_field_type", f"is_injected is {type_name(value)}, not a boolean")
+    raise JsonFault("bad_field_type", f"{field} is {type_name(value)}, not a boolean")
 
 
-def _tags(value: object) -> list[str] | None:
+def _tags(value: object, field: str) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str):
         return [value]
     if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         return list(value)
-    raise JsonFault("bad_field_type", "tags is not a list of strings")
+    raise JsonFault("bad_field_type", f"{field} is not a list of strings")
+
+
+_TARGETS = {name: column for column in COLUMNS for name in ALIASES.get(column, (column,))}
+_CONVERTERS: dict[str, Callable[[object, str], object]] = {
+    **dict.fromkeys(ID_COLUMNS, id_or_none),
+    **dict.fromkeys(TEXT_COLUMNS, text_or_none),
+    **dict.fromkeys(INTEGER_COLUMNS, _integer),
+    **dict.fromkeys(TIME_COLUMNS, iso_time),
+    "tool_arguments": json_text,
+    "tags": _tags,
+    "importance": _ratio,
+    "is_injected": _boolean,
+}

@@ -119,7 +119,7 @@ def _one_by_one(
             row = refusal(fault, raw(i), numbers[i], file_name)
             faults.append(row | {n: _word(record.get(n)) for n in ("tenant_id", "user_id")})
     columns = {
-        name: pl.Series(name, [d[name] for d in drafts], dtype=DRAFTS.polars[name]) for name in COLUMNS
+        name: pl.Series(name, [d.get(name) for d in drafts], dtype=DRAFTS.polars[name]) for name in COLUMNS
     }
     return columns, kept, faults
 
@@ -161,7 +161,7 @@ def _metadata(records: Sequence[Mapping[str, object]], unknown: set[str]) -> pl.
     return pl.Series("metadata", texts, dtype=pl.String)
 
 
-def _column(column: str, values: list[object]) -> pl.Series | None:
+def _column(column: str, values: list[object]) -> pl.Series | None:  # noqa: PLR0911 - one return a kind of column
     kinds = set(map(type, values)) - {_NONE}
     if column in ID_COLUMNS and kinds <= {str, int}:
         texts = [str(v) if type(v) is int else v for v in values] if int in kinds else values

@@ -23,7 +23,7 @@ from transforms.readers.row_shape import CONTENT_FIELDS, INTEGER_COLUMNS, KNOWN_
 from transforms.readers.rows import refusal, rows_batch
 from transforms.readers.text import JsonFault, load_json
 
-_STRAY_QUOTE = re.compile(rb'[^,;\t\r\n"]"[^,;\t\r\n"]')
+_STRAY_QUOTE = re.compile(rb'"(?<=[^,;\t\r\n"]")(?=[^,;\t\r\n"])')
 """A quote inside text: what it means is for the csv module to say."""
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -63,10 +63,15 @@ class SlowwaveCsv:
 
 def _header(line: str) -> tuple[list[str], str]:
     """Names and separator: the one that gives most known names."""
-    options = [
-        ([name.strip() for name in next(csv.reader([line], delimiter=s), [])], s) for s in (",", ";", "\t")
-    ]
+    options = [(_split_header(line, separator), separator) for separator in (",", ";", "\t")]
     return max(options, key=lambda option: len(KNOWN_FIELDS & set(option[0])))
+
+
+def _split_header(line: str, separator: str) -> list[str]:
+    try:
+        return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    except csv.Error:
+        return [line]
 
 
 def _portions(source: Iterator[bytes], limit: int) -> Iterator[tuple[bytes, bool]]:
@@ -243,7 +248,8 @@ class _Recorder(Iterator[str]):
         if self._next >= len(self._lines):
             raise StopIteration
         self._next += 1
-        return self._lines[self._next - 1]
+        line: str = self._lines[self._next - 1]
+        return line
 
     def take(self) -> tuple[int, str]:
         """Index of the first line read since the last call, and the lines as one text."""

@@ -75,7 +75,6 @@ def iso_numbers(numbers: pl.Series) -> pl.Series:
     """``iso_number`` of each row (Int64 or Float64 in; null and NaN give null)."""
     name = numbers.name or "time"
     column = pl.col(name)
-    size = column.abs()
     if numbers.dtype.is_float():
         rounded = [(column * scale + 0.5).floor() for scale in (1e6, 1e3, 1.0)]
         nanos = (column / 1e3 + 0.5).floor()
@@ -83,11 +82,11 @@ def iso_numbers(numbers: pl.Series) -> pl.Series:
         rounded = [column * scale for scale in (1_000_000, 1_000, 1)]
         nanos = column // 1_000
     micros = (
-        pl.when(size < _SECONDS_BELOW)
+        pl.when(_within(column, _SECONDS_BELOW))
         .then(rounded[0])
-        .when(size < _MILLIS_BELOW)
+        .when(_within(column, _MILLIS_BELOW))
         .then(rounded[1])
-        .when(size < _MICROS_BELOW)
+        .when(_within(column, _MICROS_BELOW))
         .then(rounded[2])
         .otherwise(nanos)
     )
@@ -101,6 +100,10 @@ def iso_numbers(numbers: pl.Series) -> pl.Series:
         .dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00")
         .alias(name)
     ).to_series()
+
+
+def _within(column: pl.Expr, limit: int) -> pl.Expr:
+    return (column > -limit) & (column < limit)  # abs() of the least integer is negative
 
 
 def iso_strings(texts: pl.Series) -> pl.Series:

@@ -1,0 +1,116 @@
+"""Doctor: is the installation whole, the lake sound, the index what its manifest says?"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from flows.job import Job
+from flows.present import table
+from flows.setup import Output, job_of
+from lake import queries
+from lake.index import Generation, load_manifest, read_pointer
+from transforms.errors import CheckError, SlowwaveError
+
+PACKAGES = ("polars", "duckdb", "pyarrow", "deltalake", "lancedb", "pylance", "prefect", "openai", "tiktoken")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+def examine(options: argparse.Namespace) -> Output:
+    """Run every check; the exit code is that of a failed check where one failed."""
+    findings = [_packages(), _finding("tokens", _tokens)]
+    try:
+        job = job_of(options)
+    except SlowwaveError as error:
+        findings.append(Finding("lake", False, f"{error.message}. {error.remedy}"))
+    else:
+        findings += [
+            _finding("model", lambda: _model(job)),
+            _finding("write", lambda: _write(job)),
+            _finding("episodes", lambda: _no_rows(job, "check_episode_ids")),
+            _finding("vectors", lambda: _no_rows(job, "check_vector_copies")),
+            _finding("index", lambda: _index(job)),
+        ]
+    rows = [("ok" if f.passed else "FAILED", f.name, f.detail) for f in findings]
+    failed = [f for f in findings if not f.passed]
+    data = {"passed": not failed, "findings": [asdict(f) for f in findings]}
+    return Output(data, table("", ("state", "check", "detail"), rows), CheckError.exit_code if failed else 0)
+
+
+def _finding(name: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, True, check())
+    except SlowwaveError as error:
+        return Finding(name, False, f"{error.message}. {error.remedy}")
+
+
+def _packages() -> Finding:
+    held, missing = [], []
+    for name in PACKAGES:
+        try:
+            held.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    detail = f"missing: {', '.join(missing)}" if missing else ", ".join(held)
+    return Finding("packages", not missing, detail)
+
+
+def _tokens() -> str:
+    from lake.tokens import count_tokens
+
+    return f"o200k_base counts offline ({count_tokens(['slow wave'], 'o200k_base')[0]} tokens in two words)"
+
+
+def _model(job: Job) -> str:
+    done = job.embedder.embed(["Does the model answer?"])
+    if done.refused:
+        raise CheckError(
+            f"{job.space} refuses a plain sentence: {done.refused[0]}", "Check the embedder section."
+        )
+    return f"{job.space}, {job.embedder.dimensions} dimensions"
+
+
+def _write(job: Job) -> str:
+    key = f"state/doctor-{secrets.token_hex(4)}"
+    job.lake.storage.write(key, b"ok")
+    if job.lake.storage.create(key, b"twice"):
+        raise CheckError(
+            "the store overwrites on a conditional create", "Use a store with conditional writes."
+        )
+    job.lake.storage.delete(key)
+    return "atomic write and conditional create work"
+
+
+def _no_rows(job: Job, name: str) -> str:
+    offending = queries.query(job.lake, name)
+    if offending.height:
+        ids = ", ".join(offending[:3].to_series(1).to_list())
+        raise CheckError(
+            f"{name}: {offending.height} offending rows, such as {ids}", "Report this: it is a fault."
+        )
+    return f"{name}: no offending rows"
+
+
+def _index(job: Job) -> str:
+    pointer = read_pointer(job.lake)
+    if pointer is None:
+        return "nothing published yet"
+    generation = Generation(job.lake, load_manifest(job.lake, pointer.generation))
+    held = sum(generation.dataset(entry.name).count_rows() for entry in generation.manifest.tables)
+    if held != generation.manifest.rows:
+        raise CheckError(
+            f"{pointer.generation} holds {held} rows, its manifest says {generation.manifest.rows}",
+            "Publish again.",
+        )
+    return f"{pointer.generation}: {held:,} rows as its manifest says"

@@ -1,0 +1,210 @@
+"""Publish: build a new generation beside the live one, check it, move one pointer, keep the last few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from flows.job import Job, StepResult, record, step
+from lake import tables
+from lake.index import Generation, Manifest, Pointer, load_manifest, read_pointer, scope_hash, write_pointer
+from lake.index_build import Builder, generations, remove_generation
+from lake.index_checks import Check, calibrated, run_checks
+from transforms import retention
+from transforms.embedding import with_text_hash
+from transforms.errors import CheckError, LakeError, SlowwaveError, UsageError
+from transforms.memories import live, memories
+from transforms.schemas import EPISODES, VECTORS
+
+SLICE_ROWS = 100_000
+"""A bucket above this is read in slices of whole users, to bound memory."""
+
+
+def run_publish(job: Job, *, force: bool = False) -> StepResult:
+    """Publish what is live at the job's instant; nothing is built where nothing changed.
+
+    Args:
+        job: The run.
+        force: Build even where inputs are those of the live generation.
+
+    Returns:
+        rows_in: live rows of the lake; rows_out: rows published.
+
+    Raises:
+        CheckError: The new generation failed a check; the old one stays live.
+    """
+    with step("publish") as result:
+        inputs = _inputs(job)
+        pointer = read_pointer(job.lake)
+        if pointer and not force and _is_current(job, pointer, inputs):
+            result.state, result.generation = "unchanged", pointer.generation
+            result.rows_in = result.rows_out = 0
+            result.detail = {"generation": pointer.generation}
+            return result
+        name = _next_name(job)
+        try:
+            manifest, checks = _build(job, name, inputs)
+        except SlowwaveError:
+            remove_generation(job.lake, name)
+            raise
+        _switch(job, pointer, name)
+        result.rows_in = result.rows_out = manifest.rows
+        result.generation = name
+        result.detail = {"generation": name, "checks": {c.name: c.detail for c in checks}}
+    record(job, result, read={EPISODES.name: inputs["episodes"], VECTORS.name: inputs["vectors"]})
+    return result
+
+
+def run_rollback(job: Job) -> Pointer:
+    """Move the pointer to the generation before the live one.
+
+    Returns:
+        The pointer as it stands now.
+
+    Raises:
+        UsageError: There is none to go back to.
+    """
+    pointer = read_pointer(job.lake)
+    if pointer is None:
+        raise UsageError("nothing is published yet", "Run slowwave publish.")
+    older = pointer.history[: pointer.history.index(pointer.generation)]
+    if not older:
+        raise UsageError(f"there is no generation before {pointer.generation}", "Publish again instead.")
+    load_manifest(job.lake, older[-1])
+    moved = Pointer(older[-1], pointer.history, pointer.generation)
+    write_pointer(job.lake, moved)
+    return moved
+
+
+def _inputs(job: Job) -> dict[str, Any]:
+    """What a generation depends on; the same inputs need no new one."""
+    sections = ("retention", "embed", "publish")
+    policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in sections}
+    return {
+        "episodes": tables.version(job.lake, EPISODES),
+        "vectors": tables.version(job.lake, VECTORS),
+        "space": job.space,
+        "policy": policy,
+    }
+
+
+def _is_current(job: Job, pointer: Pointer, inputs: dict[str, Any]) -> bool:
+    """Whether the live generation, or the one rolled back from, has these inputs and no row that expired since."""
+    for name in {pointer.generation, pointer.rolled_back} - {None}:
+        try:
+            manifest = load_manifest(job.lake, str(name))
+        except LakeError:  # its files were removed by hand: build anew
+            continue
+        began = datetime.fromisoformat(manifest.as_of)
+        soonest = manifest.next_expiry_at and datetime.fromisoformat(manifest.next_expiry_at)
+        if manifest.inputs == inputs and began <= job.as_of and not (soonest and soonest <= job.as_of):
+            return True
+    return False
+
+
+def _next_name(job: Job) -> str:
+    """The next unused name; what an earlier killed build left under later names is removed first."""
+    pointer = read_pointer(job.lake)
+    kept = set(pointer.history) if pointer else set()
+    held = generations(job.lake)
+    for stray in set(held) - kept:
+        remove_generation(job.lake, stray)
+    numbers = [int(name.removeprefix("gen-")) for name in (*held, *kept)]
+    return f"gen-{max(numbers, default=0) + 1:06d}"
+
+
+def _build(job: Job, name: str, inputs: dict[str, Any]) -> tuple[Manifest, list[Check]]:
+    """Write, calibrate and check a generation.
+
+    Raises:
+        CheckError: A check failed.
+    """
+    dimensions, policy = job.embedder.dimensions, job.policy.publish
+    builder = Builder(job.lake, name, dimensions, _large_scopes(job))
+    expected = _live_rows(job)
+    with job.progress.task("publish", expected) as advance:
+        entries = builder.write(_frames(job, advance))
+    draft = Manifest(
+        name,
+        job.space,
+        dimensions,
+        builder.rows,
+        job.as_of.isoformat(),
+        tuple(entries),
+        inputs,
+        builder.next_expiry_at.isoformat() if builder.next_expiry_at else None,
+    )
+    with job.progress.task("check", None):
+        manifest = calibrated(Generation(job.lake, draft), policy, job.as_of)
+        generation = Generation(job.lake, manifest)
+        checks = run_checks(
+            generation, policy=policy, as_of=job.as_of, expected_rows=expected, expected_space=job.space
+        )
+    failed = [check for check in checks if not check.passed]
+    if failed:
+        told = "; ".join(f"{check.name}: {check.detail}" for check in failed)
+        raise CheckError(
+            f"the new index failed its checks, the old one stays live: {told}",
+            "See docs/data-engineers.md, Publish.",
+        )
+    finished = Manifest(**{**manifest.__dict__, "checks": {c.name: c.detail for c in checks}})
+    job.lake.storage.write(f"index/{name}/manifest.json", finished.dumps())
+    return finished, checks
+
+
+def _large_scopes(job: Job) -> list[str]:
+    scopes = tables.scan(job.lake, EPISODES).group_by("tenant_id", "user_id").len()
+    large = scopes.filter(pl.col("len") > job.policy.publish.large_scope_rows).collect()
+    return sorted(scope_hash(tenant, user) for tenant, user, _ in large.iter_rows())
+
+
+def _live_rows(job: Job) -> int:
+    """Rows that must be served, counted from the lake without the code that builds them."""
+    expiry = retention.expiry_expr(job.policy.retention)
+    rows = tables.scan(job.lake, EPISODES).select("is_injected", "retention_tier", "expires_at", "event_at")
+    live = rows.with_columns(expires_at=expiry).filter(~pl.col("is_injected") & retention.is_live(job.as_of))
+    return int(live.select(pl.len()).collect().item())
+
+
+def _frames(job: Job, advance: Any) -> Iterator[pl.DataFrame]:
+    """Memories of the lake in order of bucket, tenant, user and time; each frame holds whole users."""
+    for bucket in range(job.lake.buckets):
+        held = tables.scan(job.lake, EPISODES, buckets=[bucket])
+        rows = int(held.select(pl.len()).collect().item())
+        parts = -(-rows // SLICE_ROWS)
+        for part in range(parts):
+            episodes = held
+            if parts > 1:
+                share = pl.concat_str("tenant_id", pl.col("user_id").fill_null("")).hash(0) % parts
+                episodes = held.filter(share == part)
+            served = live(episodes.collect(), job.policy, job.as_of)
+            hashed = with_text_hash(served, job.policy.embed.max_text_chars).drop("embedding_text")
+            frame = memories(hashed, _vectors(job, bucket, hashed), job.policy, job.as_of)
+            advance(frame.height)
+            if frame.height:
+                yield from frame.iter_slices(20_000)
+
+
+def _vectors(job: Job, bucket: int, hashed: pl.DataFrame) -> pl.DataFrame:
+    """Vectors of the bucket that the rows need, of this job's space only."""
+    vectors = tables.scan(job.lake, VECTORS, buckets=[bucket]).filter(pl.col("model_key") == job.space)
+    wanted = hashed.lazy().select("text_hash").unique()
+    return (
+        vectors.select("text_hash", "vector")
+        .join(wanted, on="text_hash", how="semi")
+        .collect(engine="streaming")
+    )
+
+
+def _switch(job: Job, pointer: Pointer | None, name: str) -> None:
+    """Make the generation live, then drop what is older than the kept ones."""
+    kept = [*(pointer.history if pointer else ()), name]
+    if pointer and pointer.rolled_back:
+        kept = [g for g in kept if g != pointer.rolled_back]
+    history = kept[-job.policy.publish.keep_generations :]
+    write_pointer(job.lake, Pointer(name, tuple(history)))
+    for old in set(generations(job.lake)) - set(history):
+        remove_generation(job.lake, old)

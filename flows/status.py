@@ -1,0 +1,115 @@
+"""Status: what the lake holds, what is published, what waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from flows.job import Job
+from flows.present import table
+from flows.setup import Output
+from lake import landing, queries, tables
+from lake.index import load_manifest, read_pointer
+from transforms.schemas import EPISODES, STORED
+
+
+def status_of(job: Job) -> Output:
+    """Counts by tenant, quarantine by reason, vectors by model, the live index and the backlog."""
+    lake = job.lake
+    ttl = job.policy.retention.ttl_seconds()
+    retention = pl.DataFrame(
+        {"retention_tier": list(ttl), "ttl_seconds": list(ttl.values())},
+        schema_overrides={"ttl_seconds": pl.Int64},
+    )
+    episodes = queries.query(lake, "episode_counts", {"as_of": job.as_of}, extra={"retention": retention})
+    data: dict[str, Any] = {
+        "lake": lake.uri,
+        "as_of": job.as_of.isoformat(),
+        "tenants": _plain(episodes),
+        "quarantine": _plain(queries.query(lake, "quarantine_counts")),
+        "vectors": _plain(queries.query(lake, "vector_counts")),
+        "last_runs": _plain(queries.query(lake, "last_runs", {"max_rows": 5})),
+        "tables": _sizes(job),
+        "index": _index(job),
+        "landed_segments": len([e for e in lake.storage.entries(landing.PREFIX) if e.size_bytes]),
+    }
+    return Output(data, _text(data))
+
+
+def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    instants = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
+    wide = [
+        name for name, dtype in frame.schema.items() if dtype == pl.Int128 or isinstance(dtype, pl.Decimal)
+    ]
+    return frame.with_columns(
+        *(pl.col(n).dt.strftime("%Y-%m-%dT%H:%M:%SZ") for n in instants),
+        *(pl.col(n).cast(pl.Int64) for n in wide),
+    ).to_dicts()
+
+
+def _sizes(job: Job) -> list[dict[str, Any]]:
+    return [
+        {
+            "table": t.name,
+            "version": tables.version(job.lake, t),
+            "files": len(tables.data_files(job.lake, t)),
+            "bytes": tables.size_bytes(job.lake, t),
+        }
+        for t in STORED
+    ]
+
+
+def _index(job: Job) -> dict[str, Any] | None:
+    pointer = read_pointer(job.lake)
+    if pointer is None:
+        return None
+    manifest = load_manifest(job.lake, pointer.generation)
+    behind = tables.version(job.lake, EPISODES) - int(manifest.inputs["episodes"])
+    return {
+        "generation": pointer.generation,
+        "kept": list(pointer.history),
+        "rolled_back": pointer.rolled_back,
+        "rows": manifest.rows,
+        "space": manifest.space,
+        "as_of": manifest.as_of,
+        "commits_behind": behind,
+        "checks": manifest.checks,
+    }
+
+
+def _text(data: dict[str, Any]) -> str:
+    tenants = [
+        (
+            t["tenant_id"],
+            t["episodes"],
+            t["users"],
+            t["sessions"],
+            t["expired"],
+            t["first_event_at"],
+            t["last_event_at"],
+        )
+        for t in data["tenants"][:20]
+    ]
+    parts = [
+        f"lake {data['lake']} as of {data['as_of']}",
+        table("", ("tenant", "episodes", "users", "sessions", "expired", "first", "last"), tenants),
+    ]
+    if len(data["tenants"]) > len(tenants):
+        parts.append(f"and {len(data['tenants']) - len(tenants):,} more tenants (--json lists all)")
+    if data["quarantine"]:
+        rows = [(q["reason"], q["rows"], q["sources"]) for q in data["quarantine"]]
+        parts.append(table("", ("quarantined", "rows", "sources"), rows))
+    parts.append(
+        table("", ("table", "version", "files", "bytes"), [tuple(t.values()) for t in data["tables"]])
+    )
+    index = data["index"]
+    if index is None:
+        parts.append("nothing published yet: run slowwave publish")
+    else:
+        parts.append(
+            f"live: {index['generation']}, {index['rows']:,} rows of {index['space']}, "
+            f"{index['commits_behind']} commits behind; kept: {', '.join(index['kept'])}"
+        )
+    parts.append(f"landed segments waiting: {data['landed_segments']}")
+    return "\n".join(parts)

@@ -1,0 +1,201 @@
+"""One thin function a verb: options in, output out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flows.job import Job
+from flows.setup import (
+    Output,
+    as_of,
+    config_of,
+    configured_sources,
+    defaults_of,
+    job_of,
+    lake_uri,
+)
+from lake.lake import init_lake
+from lake.sources import Source, open_sources
+from transforms.errors import UsageError
+from transforms.validate import Defaults
+
+Pairs = Iterator[tuple[Source, Defaults]]
+
+
+def run(options: argparse.Namespace) -> Output:
+    """Run the verb of a parsed call."""
+    return VERBS[options.verb](options)
+
+
+def init(options: argparse.Namespace) -> Output:
+    """Make a lake."""
+    lake = init_lake(lake_uri(options, config_of(options)), options.buckets)
+    data = {"lake": lake.uri, "version": 1, "lake_id": lake.lake_id, "buckets": lake.buckets}
+    return Output(data, f"lake ready at {lake.uri} ({lake.buckets} tenant buckets)")
+
+
+def named_sources(options: argparse.Namespace, job: Job) -> Pairs:
+    """Sources of the call's arguments, with the flags' scope."""
+    defaults = defaults_of(options)
+    for name in options.source:
+        for source in open_sources(name, options.format, policy=job.policy.ingest, on_skip=_told):
+            yield source, defaults
+
+
+def _told(name: str, why: str) -> None:
+    print(f"slowwave: skipped {name}: {why}", file=sys.stderr)
+
+
+def ingest(options: argparse.Namespace) -> Output:
+    """Land traces as episodes."""
+    from flows.explain import explain
+    from flows.ingest import run_ingest
+    from flows.job import exclusive
+    from flows.present import table
+
+    if options.explain:
+        return explain(options)
+    job = job_of(options)
+    with exclusive(job):
+        result, tally = run_ingest(job, named_sources(options, job))
+    shown = [(name, value) for name, value in tally.as_dict().items() if isinstance(value, int)]
+    reasons = [(f"  {name}", count) for name, count in tally.as_dict()["reasons"].items()]
+    return Output(
+        {**tally.as_dict(), "seconds": round(result.seconds, 3)},
+        table("", ("ingest", "count"), shown + reasons),
+    )
+
+
+def embed(options: argparse.Namespace) -> Output:
+    """Give new texts their vectors."""
+    from flows.embed import run_embed
+    from flows.job import exclusive
+
+    job = job_of(options)
+    with exclusive(job):
+        result = run_embed(job)
+    text = f"embed {result.state}: {result.rows_out:,} vectors of {job.space}, {result.rejected:,} refused"
+    return Output(result.as_dict(), text)
+
+
+def publish(options: argparse.Namespace) -> Output:
+    """Build, check and switch to a new index, or go back to the one before."""
+    from flows.job import exclusive
+    from flows.publish import run_publish, run_rollback
+
+    job = job_of(options)
+    with exclusive(job):
+        if options.rollback:
+            moved = run_rollback(job)
+            data = {"generation": moved.generation, "rolled_back": moved.rolled_back}
+            return Output(data, f"live: {moved.generation} (back from {moved.rolled_back})")
+        result = run_publish(job, force=options.force)
+    checks = "\n".join(f"  {name}: {detail}" for name, detail in result.detail.get("checks", {}).items())
+    text = f"publish {result.state}: {result.rows_out:,} rows, live: {result.generation}"
+    return Output(
+        {**result.as_dict(), "generation": result.generation}, "\n".join(filter(None, [text, checks]))
+    )
+
+
+def nightly(options: argparse.Namespace) -> Output:
+    """Ingest, embed and publish."""
+    from flows.nightly import run_nightly
+    from flows.present import night_table, steps_table
+
+    config = config_of(options)
+    job = job_of(options, config)
+
+    def configured() -> Pairs:
+        for path, form, defaults in configured_sources(config.sources):
+            for source in open_sources(path, form, policy=job.policy.ingest, on_skip=_told):
+                yield source, defaults
+
+    sources = named_sources(options, job) if options.source else configured()
+    night = run_nightly(job, sources, publish=not options.no_publish)
+    return Output(night.as_dict(), f"{steps_table(night)}\n{night_table(night)}")
+
+
+def recall(options: argparse.Namespace) -> Output:
+    """Find memories."""
+    from flows.present import memories_table
+
+    reader, scope = _reader(options)
+    kinds = options.kinds.split(",") if options.kinds else None
+    found = reader.search(options.query, k=options.k, kinds=kinds, as_of=as_of(options), **scope)
+    return Output({"results": [memory.as_dict() for memory in found]}, memories_table(found))
+
+
+def context(options: argparse.Namespace) -> Output:
+    """Pack memories for a prompt."""
+    from flows.present import context_text
+
+    reader, scope = _reader(options)
+    packed = reader.context(options.query, budget=options.budget, as_of=as_of(options), **scope)
+    return Output(packed.as_dict(), context_text(packed))
+
+
+def _reader(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """The lake's reader and the call's scope.
+
+    Raises:
+        UsageError: No tenant.
+    """
+    from lake.embedders.config import make_embedder
+    from lake.recall import Recall
+
+    if not options.tenant:
+        raise UsageError("a search needs a tenant", "Pass --tenant, and --user, --agent or --session.")
+    config = config_of(options)
+    reader = Recall(lake_uri(options, config), policy=config.policy, embedder=make_embedder(config.embedder))
+    names = ("tenant", "user", "agent", "session", "tenant_wide")
+    return reader, {name: getattr(options, name) for name in names}
+
+
+def status(options: argparse.Namespace) -> Output:
+    """What the lake holds."""
+    from flows.status import status_of
+
+    return status_of(job_of(options))
+
+
+def doctor(options: argparse.Namespace) -> Output:
+    """Check installation, lake and index."""
+    from flows.doctor import examine
+
+    return examine(options)
+
+
+def formats(options: argparse.Namespace) -> Output:
+    """List the input formats."""
+    from flows.present import table
+    from transforms.readers.registry import READERS
+
+    del options
+    names = [(reader.name, (type(reader).__doc__ or "").strip().splitlines()[0]) for reader in READERS]
+    data = {"formats": [{"name": name, "description": text} for name, text in names]}
+    return Output(data, table("", ("format", "what it is"), names))
+
+
+def demo(options: argparse.Namespace) -> Output:
+    """Consolidate the samples and recall three questions."""
+    from flows.demo import run_demo
+
+    return run_demo(options)
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
+    "init": init,
+    "ingest": ingest,
+    "embed": embed,
+    "publish": publish,
+    "nightly": nightly,
+    "recall": recall,
+    "context": context,
+    "status": status,
+    "doctor": doctor,
+    "formats": formats,
+    "demo": demo,
+}

@@ -1,0 +1,238 @@
+"""The published index: generations of Lance tables, one pointer, and searches inside a scope.
+
+A generation has one ``main`` table sorted by tenant, user and time, searched exactly inside a scope,
+and a table of its own for each (tenant, user) above ``publish.large_scope_rows``. Both the vector and
+the text search take the scope as a predicate of the store; there is no search without one.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lake.lake import Lake
+from transforms import ids
+from transforms.errors import LakeError, UsageError
+from transforms.schemas import MEMORIES
+from transforms.search_text import search_text
+
+POINTER = "index/CURRENT"
+MAIN = "main"
+COLUMNS = [name for name in MEMORIES.names if name != "search_text"]
+_OPEN_TABLES = 64
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose memories a search may see.
+
+    Args:
+        tenant: Always.
+        user: Person; None leaves the person open.
+        agent: Agent; None leaves the agent open.
+        session: Conversation; None leaves it open.
+        is_tenant_wide: Must be said where none of the three is named.
+    """
+
+    tenant: str
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    is_tenant_wide: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tenant:
+            raise UsageError("a search needs a tenant", "Pass tenant.")
+        if not (self.user or self.agent or self.session or self.is_tenant_wide):
+            raise UsageError(
+                "a search needs a user, an agent or a session",
+                "Name one, or ask for the whole tenant (tenant_wide).",
+            )
+
+    def columns(self) -> dict[str, str]:
+        """Column and value of each part that is fixed."""
+        parts = {
+            "tenant_id": self.tenant,
+            "user_id": self.user,
+            "agent_id": self.agent,
+            "session_id": self.session,
+        }
+        return {name: value for name, value in parts.items() if value}
+
+    def predicate(self, as_of: datetime, kinds: Sequence[str] | None = None) -> pc.Expression:
+        """The store's filter: scope, not expired, and of these kinds. Values are never text of a query."""
+        parts = [pc.field(name) == pc.scalar(value) for name, value in self.columns().items()]
+        expiry = pc.field("expires_at")
+        parts.append(expiry.is_null() | (expiry > pa.scalar(as_of, pa.timestamp("us", "UTC"))))
+        if kinds is not None:
+            parts.append(pc.field("kind").isin(list(kinds)))
+        predicate = parts[0]
+        for part in parts[1:]:
+            predicate = predicate & part
+        return predicate
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One table of a generation. Its scope stands as hashes, so no id is in the manifest."""
+
+    name: str
+    rows: int
+    tenant: str | None = None
+    scope: str | None = None
+    nprobes: int | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a generation is: its tables, what it was built from, and how it was checked."""
+
+    generation: str
+    space: str
+    dimensions: int
+    rows: int
+    as_of: str
+    tables: tuple[TableEntry, ...]
+    inputs: dict[str, Any]
+    next_expiry_at: str | None = None
+    checks: dict[str, Any] = field(default_factory=dict)
+
+    def dumps(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self), indent=1).encode()
+
+
+def load_manifest(lake: Lake, generation: str) -> Manifest:
+    """The manifest of a generation.
+
+    Raises:
+        LakeError: The generation is gone or was never finished.
+    """
+    raw = lake.storage.read(f"index/{generation}/manifest.json")
+    if raw is None:
+        raise LakeError(f"generation {generation} of the index is gone", "Publish again.")
+    record = json.loads(raw)
+    return Manifest(**{**record, "tables": tuple(TableEntry(**entry) for entry in record["tables"])})
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Which generation is live, and those kept behind it, oldest first."""
+
+    generation: str
+    history: tuple[str, ...]
+    rolled_back: str | None = None
+
+
+def read_pointer(lake: Lake) -> Pointer | None:
+    """The pointer, None before the first publish."""
+    raw = lake.storage.read(POINTER)
+    if raw is None:
+        return None
+    record = json.loads(raw)
+    return Pointer(record["generation"], tuple(record["history"]), record.get("rolled_back"))
+
+
+def write_pointer(lake: Lake, pointer: Pointer) -> None:
+    """Switch readers, in one atomic write."""
+    lake.storage.write(POINTER, json.dumps(asdict(pointer)).encode())
+
+
+def scope_hash(tenant: str, user: str | None) -> str:
+    """Names a (tenant, user) scope without showing it."""
+    return ids.row_id("scope", tenant, user or "")
+
+
+def tenant_hash(tenant: str) -> str:
+    """Names a tenant without showing it."""
+    return ids.row_id("tenant", tenant)
+
+
+class Generation:
+    """An opened generation: searches over the tables that a scope can lie in. Safe between threads."""
+
+    def __init__(self, lake: Lake, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.root = lake.index_uri(manifest.generation)
+        self._open: OrderedDict[str, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def vectors(self, scope: Scope, query: NDArray[np.float32], k: int, predicate: pc.Expression) -> pa.Table:
+        """Nearest rows by cosine.
+
+        Args:
+            scope: Whose.
+            query: float32 (dimensions,), L2-normalised.
+            k: Most rows of each table.
+            predicate: From ``scope.predicate``.
+
+        Returns:
+            ``COLUMNS`` and ``_distance`` (1 - cosine).
+        """
+        found = []
+        for entry in self.tables_of(scope):
+            near: dict[str, Any] = {"column": "vector", "q": query, "k": k, "metric": "dot"}
+            if entry.nprobes:
+                near |= {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
+            else:
+                near["use_index"] = False
+            scanner = self.dataset(entry.name).scanner(
+                columns=[*COLUMNS, "_distance"], filter=predicate, prefilter=True, nearest=near
+            )
+            found.append(scanner.to_table())
+        return pa.concat_tables(found)
+
+    def texts(self, scope: Scope, query: str, k: int, predicate: pc.Expression) -> pa.Table:
+        """Best rows by BM25 over any of the query's words.
+
+        Returns:
+            ``COLUMNS`` and ``_score``.
+        """
+        from lance.query import MatchQuery
+
+        found = []
+        for entry in self.tables_of(scope):
+            scanner = self.dataset(entry.name).scanner(
+                columns=[*COLUMNS, "_score"],
+                filter=predicate,
+                prefilter=True,
+                full_text_query=MatchQuery(search_text(query), "search_text"),
+                limit=k,
+            )
+            found.append(scanner.to_table())
+        return pa.concat_tables(found)
+
+    def tables_of(self, scope: Scope) -> list[TableEntry]:
+        """Tables that rows of the scope can lie in: its own, or main and the tenant's own ones."""
+        entries = self.manifest.tables
+        main = [entry for entry in entries if entry.scope is None]
+        if scope.user:
+            wanted = scope_hash(scope.tenant, scope.user)
+            return [entry for entry in entries if entry.scope == wanted] or main
+        tenant = tenant_hash(scope.tenant)
+        return main + [entry for entry in entries if entry.tenant == tenant]
+
+    def dataset(self, name: str) -> Any:
+        """The opened Lance table, kept open while it is among the most recently used."""
+        with self._lock:
+            if name in self._open:
+                self._open.move_to_end(name)
+                return self._open[name]
+        import lance
+
+        opened = lance.dataset(f"{self.root}/{name}.lance")
+        with self._lock:
+            self._open[name] = opened
+            while len(self._open) > _OPEN_TABLES:
+                self._open.popitem(last=False)
+        return opened
