@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 from flows.cli import parse
-from transforms.errors import SlowwaveError
+from transforms.errors import SlowwaveError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-INTERRUPTED = 130
+
+class _StoppedError(SlowwaveError):
+    """The user stopped the run."""
+
+    code, exit_code = "interrupted", 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code: 0, or that of the error's class."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    wants_json = "--json" in arguments
+    flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    wants_json = "--json" in flags
     try:
-        options = parse(arguments)
-        from flows import verbs
-
-        output = verbs.run(options)
-        print(json.dumps(output.data, ensure_ascii=False) if options.json else output.text)
-        sys.stdout.flush()
-        return output.exit_code
+        return _run(arguments, wants_json)
     except SlowwaveError as error:
         return _fail(error, wants_json)
     except KeyboardInterrupt:
-        print("slowwave: stopped; run the same command again to go on", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
+        return _fail(_StoppedError("stopped", "Run the same command again to go on."), wants_json)
+    except Exception as error:  # the one place where a fault of ours becomes a line
         if os.environ.get("SLOWWAVE_TRACEBACK"):
             raise
         fault = SlowwaveError(
@@ -47,13 +44,51 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(fault, wants_json)
 
 
+def _run(arguments: list[str], wants_json: bool) -> int:
+    """Run the verb. Whatever a library prints on the way is talk, so it goes to stderr."""
+    said = io.StringIO()
+    try:
+        with redirect_stdout(said):
+            options = parse(arguments)
+    except SystemExit:  # --help and --version
+        return _emit(_document({"help": said.getvalue()}) if wants_json else said.getvalue().rstrip(), 0)
+    with redirect_stdout(sys.stderr):
+        from flows import verbs
+
+        output = verbs.run(options)
+    return _emit(_document(output.data) if wants_json else output.text, output.exit_code)
+
+
+def _document(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def _emit(text: str, exit_code: int) -> int:
+    """Print to stdout, in UTF-8 wherever the terminal takes it; what cannot be written is escaped."""
+    try:
+        _write(sys.stdout, text)
+    except BrokenPipeError:  # the reader of our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fault = StorageError(f"cannot write the output: {error.strerror}", "Send it elsewhere.")
+        return _fail(fault, wants_json=False)
+    return exit_code
+
+
+def _write(stream: Any, text: str) -> None:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    # A lone surrogate of an argument has no bytes; in JSON its escape is the very character.
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
+
+
 def _fail(error: SlowwaveError, wants_json: bool) -> int:
     if wants_json:
-        print(json.dumps({"error": error.as_dict()}, ensure_ascii=False))
-    else:
-        remedy = f" {error.remedy}" if error.remedy else ""
-        end = "" if error.message.endswith((".", "?", "!")) else "."
-        print(f"slowwave: {error.message}{end}{remedy}", file=sys.stderr)
+        return _emit(_document({"error": error.as_dict()}), error.exit_code)
+    end = "" if error.message.endswith((".", "?", "!")) else "."
+    line = " ".join(f"slowwave: {error.message}{end} {error.remedy}".split())
+    _write(sys.stderr, line)
     return error.exit_code
 
 

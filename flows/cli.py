@@ -14,6 +14,10 @@ VERSION = "0.1.0"
 class _Parser(argparse.ArgumentParser):
     """argparse whose mistakes are slowwave errors, so that ``--json`` covers them too."""
 
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        # A shortened flag that works today means another one tomorrow.
+        super().__init__(*arguments, allow_abbrev=False, **keywords)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"See {self.prog} --help.")
 
@@ -139,6 +143,7 @@ def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
     recall.add_argument("query", help="what to look for")
     recall.add_argument("-k", type=_positive, default=None, help="how many (default 10)")
     recall.add_argument("--kinds", metavar="KIND,...", help="only these kinds")
+    recall.add_argument("--explain", action="store_true", help="show ids and sources too")
     context = verb(
         "context",
         "Pack memories for a prompt.",
@@ -158,10 +163,9 @@ def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:19]) < 1 << 31):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
+    return int(text)
 
 
 def known_flags() -> dict[str, Any]:

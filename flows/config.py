@@ -98,7 +98,8 @@ def _merged(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fault(fault: Any) -> str:
-    where = [str(part) for part in fault["loc"] if part != "policy"]
+    place = [str(part) for part in fault["loc"]]
+    where = place[1:] if place[:1] == ["policy"] else place  # its sections stand at the top of the file
     name = ".".join(where)
     if fault["type"] != "extra_forbidden":
         return f"{name or 'file'}: {fault['msg']}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from flows.commit import tidy
 from flows.job import Job, StepResult, record, step
 from lake import tables
 from transforms import ids
@@ -16,31 +18,53 @@ from transforms.schemas import EPISODES, INSTANT, VECTORS
 _READ = ["tenant_id", "tenant_bucket", "event_at", "speaker", "role", "content"]
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What this model has been through: a version of episodes, and files of it with refused texts."""
+
+    version: int = -1
+    retry: frozenset[str] = field(default_factory=frozenset)
+
+
 def run_embed(job: Job) -> StepResult:
     """Embed what came since the last run of this model; unchanged costs two reads.
 
     Returns:
-        rows_in: texts looked at; rows_out: vectors written; rejected: texts the model refused,
+        rows_in: rows looked at; rows_out: vectors written; rejected: texts the model refused,
         which are tried again with the next run and can be found by their words meanwhile.
     """
-    with step("embed") as result:
+    with step(job, "embed") as result:
         current = tables.version(job.lake, EPISODES)
-        since = _last_version(job)
-        if since == current:
+        seen = _load(job)
+        if seen.version == current and not seen.retry:
             result.state = "unchanged"
             return result
-        files = tables.added_files(job.lake, EPISODES, since)
-        total = _count(job, files)
-        with job.progress.task("embed", total) as advance:
-            for pending, seen in _portions(job, files):
-                result.rows_in += seen
-                _embed_portion(job, pending, result)
-                advance(seen)
-        if result.rejected == 0:
-            _remember(job, current)
+        files = _files(job, seen)
+        refusing: set[str] = set()
+        with job.progress.task("embed", _count(job, files)) as advance:
+            for pending, rows in _portions(job, files):
+                result.rows_in += rows
+                refusing |= _embed_portion(job, pending, result)
+                advance(rows)
+        now = _Seen(current, frozenset(refusing))
+        if now == seen and result.rows_out == 0:  # the same texts were refused again
+            result.state = "unchanged"
+        else:
+            _remember(job, now)
+        if result.rows_out:
+            tidy(job, VECTORS)
     written = {VECTORS.name: tables.version(job.lake, VECTORS)}
     record(job, result, read={EPISODES.name: current}, written=written)
     return result
+
+
+def _files(job: Job, seen: _Seen) -> frozenset[str]:
+    """Data files to look through: the new ones, and those with a text that was refused before.
+
+    A file that compaction has merged away since is among the new ones under its new name.
+    """
+    added = tables.added_files(job.lake, EPISODES, seen.version)
+    return added | (seen.retry & tables.data_files(job.lake, EPISODES)) if seen.retry else added
 
 
 def _count(job: Job, files: frozenset[str]) -> int:
@@ -53,13 +77,16 @@ def _portions(job: Job, files: frozenset[str]) -> Iterator[tuple[pl.DataFrame, i
     waiting: list[pl.DataFrame] = []
     seen = 0
     for bucket in range(job.lake.buckets):
+        here = sorted(f for f in files if f"tenant_bucket={bucket}/" in f)
+        if not here:
+            continue
         held = _held(job, bucket)
-        for name in sorted(f for f in files if f"tenant_bucket={bucket}/" in f):
+        for name in here:
             rows = tables.scan(job.lake, EPISODES, files=[name]).select(_READ).collect()
-            texts = with_text_hash(rows, job.policy.embed.max_text_chars)
-            fresh = texts.unique("text_hash").join(held, on="text_hash", how="anti")
+            texts = with_text_hash(rows, job.policy.embed.max_text_chars).drop("content")
+            fresh = texts.unique("text_hash", keep="any").join(held, on="text_hash", how="anti")
             held = pl.concat([held, fresh.select("text_hash")])
-            waiting.append(fresh.drop("content").sort("tenant_id", "text_hash"))
+            waiting.append(fresh.sort("tenant_id", "text_hash").with_columns(file=pl.lit(name)))
             seen += rows.height
             if sum(frame.height for frame in waiting) >= job.policy.embed.batch_rows:
                 yield pl.concat(waiting), seen
@@ -74,8 +101,13 @@ def _held(job: Job, bucket: int) -> pl.DataFrame:
     return vectors.select("text_hash").collect()
 
 
-def _embed_portion(job: Job, pending: pl.DataFrame, result: StepResult) -> None:
-    """Embed and commit in batches, so a killed run keeps what it has done."""
+def _embed_portion(job: Job, pending: pl.DataFrame, result: StepResult) -> set[str]:
+    """Embed and commit in batches, so a killed run keeps what it has done.
+
+    Returns:
+        Files that hold a refused text.
+    """
+    refusing: set[str] = set()
     for rows in pending.iter_slices(job.policy.embed.batch_rows):
         done = job.embedder.embed(rows["embedding_text"].to_list())
         result.tokens += done.tokens
@@ -88,21 +120,30 @@ def _embed_portion(job: Job, pending: pl.DataFrame, result: StepResult) -> None:
             dimensions=pl.lit(job.embedder.dimensions, pl.Int32),
             embedded_at=pl.lit(job.as_of).cast(INSTANT),
         )
-        kept = frame.filter(~pl.int_range(pl.len()).is_in(sorted(done.refused)))
+        is_refused = pl.int_range(pl.len()).is_in(sorted(done.refused))
+        refusing |= set(frame.filter(is_refused)["file"])
+        kept = frame.filter(~is_refused)
         tables.append(job.lake, VECTORS, kept)
         result.rows_out += kept.height
+    return refusing
 
 
 def _state_key(job: Job) -> str:
-    return f"state/embedded-{ids.digest(job.space)}.json"
+    # Where texts are cut is part of the name: cut elsewhere, a long text is another one.
+    return f"state/embedded-{ids.row_id(job.space, str(job.policy.embed.max_text_chars))}.json"
 
 
-def _last_version(job: Job) -> int:
-    """Version of episodes that the last complete run of this model saw; -1 where there was none."""
+def _load(job: Job) -> _Seen:
+    """What the last complete run of this model saw."""
     raw = job.lake.storage.read(_state_key(job))
-    return -1 if raw is None else int(json.loads(raw)["episodes_version"])
+    if raw is None:
+        return _Seen()
+    record = json.loads(raw)
+    return _Seen(int(record["episodes_version"]), frozenset(record.get("retry_files", ())))
 
 
-def _remember(job: Job, version: int) -> None:
-    text = json.dumps({"model_key": job.space, "episodes_version": version})
+def _remember(job: Job, seen: _Seen) -> None:
+    text = json.dumps(
+        {"model_key": job.space, "episodes_version": seen.version, "retry_files": sorted(seen.retry)}
+    )
     job.lake.storage.write(_state_key(job), text.encode())

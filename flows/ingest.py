@@ -3,65 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import polars as pl
 
+from flows.commit import Buffer, Tally, commit, tidy, to_quarantine
 from flows.job import Job, StepResult, record, step
-from lake import landing, locks, tables
+from flows.landed import ingest_landed
+from lake import tables
 from lake.sources import Source
-from lake.storage import LocalStorage
 from transforms import ids
-from transforms.normalise import normalise, split_new
-from transforms.policy import IngestPolicy
-from transforms.quarantine import quarantined
-from transforms.readers.batch import Batch
-from transforms.schemas import EPISODES, QUARANTINE, REFUSALS
+from transforms.errors import InputError
+from transforms.normalise import normalise
+from transforms.readers.batch import Batch, refusals_frame
+from transforms.schemas import EPISODES, QUARANTINE, RUNS
 from transforms.validate import Defaults
 
-COMMIT_LOCK = "commit"
 STANDARD_INPUT = "standard input"
-COMMIT_WAIT_SECONDS = 600.0
-
-
-@dataclass
-class Tally:
-    """What became of the rows of a run."""
-
-    files: int = 0
-    unchanged_files: int = 0
-    rows_in: int = 0
-    landed: int = 0
-    duplicates: int = 0
-    quarantined: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that ``--json`` prints."""
-        shown = asdict(self)
-        return {
-            **shown,
-            "reasons": dict(sorted(self.reasons.items())),
-            "left_out": dict(sorted(self.left_out.items())),
-        }
-
-
-@dataclass
-class _Buffer:
-    """Normalised rows waiting for their commit."""
-
-    episodes: list[pl.DataFrame] = field(default_factory=list)
-    quarantine: list[pl.DataFrame] = field(default_factory=list)
-
-    @property
-    def height(self) -> int:
-        return sum(frame.height for frame in (*self.episodes, *self.quarantine))
 
 
 def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[StepResult, Tally]:
@@ -75,51 +37,74 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
         The step, and the tally by outcome.
     """
     tally = Tally()
-    with step("ingest") as result:
-        _ingest_landed(job, tally)
-        for source, defaults in sources:
-            tally.files += 1
-            _ingest_source(job, source, defaults, tally)
-        if tally.landed:
-            _tidy(job)
-    result.rows_in, result.rows_out = tally.rows_in, tally.landed
-    result.rejected, result.duplicates = tally.quarantined, tally.duplicates
-    if tally.landed + tally.quarantined == 0:
-        result.state = "unchanged"
-    result.detail = {k: v for k, v in tally.as_dict().items() if k not in ("rows_in", "duplicates")}
+    with step(job, "ingest") as result:
+        try:
+            ingest_landed(job, tally)
+            for source, defaults in sources:
+                tally.files += 1
+                _ingest_source(job, source, defaults, tally)
+            if tally.landed + tally.quarantined:
+                tidy(job, EPISODES, QUARANTINE, RUNS)
+        finally:
+            _fill(result, tally)
     written = {t.name: tables.version(job.lake, t) for t in (EPISODES, QUARANTINE)}
     record(job, result, written=written)
     return result, tally
 
 
+def _fill(result: StepResult, tally: Tally) -> None:
+    result.rows_in, result.rows_out = tally.rows_in, tally.landed
+    result.rejected, result.duplicates = tally.quarantined, tally.duplicates
+    if tally.landed + tally.quarantined == 0:
+        result.state = "unchanged"
+    result.detail = {k: v for k, v in tally.as_dict().items() if k not in ("rows_in", "duplicates")}
+
+
+@dataclass
+class _File:
+    """One source on its way in, and the scope of rows that name none."""
+
+    source: Source
+    defaults: Defaults
+    buffer: Buffer
+
+
 def _ingest_source(job: Job, source: Source, defaults: Defaults, tally: Tally) -> None:
-    """One file: skipped when the very same bytes went in under the same settings before."""
-    key = _source_key(job, source, defaults)
+    """One file: skipped when the very same bytes went in under the same settings before.
+
+    A file that breaks off midway (damaged packing) keeps the rows before the break, puts one row
+    into quarantine for the rest, and is read again with the next run.
+    """
+    try:
+        key = _source_key(job, source, defaults)
+    except InputError:  # met again, and told, at the place where it breaks
+        key = None
     done = job.lake.storage.read(key) if key else None
     if done is not None:
-        rows = int(json.loads(done)["rows_in"])
-        tally.unchanged_files += 1
-        tally.rows_in += rows
-        tally.duplicates += rows
+        _count_unchanged(json.loads(done), tally)
         return
-    buffer, before = _Buffer(), tally.rows_in
+    before, left_before = tally.rows_in, Counter(tally.left_out)
+    file = _File(source, defaults, Buffer())
     with job.progress.task(f"ingest {source.file_name}", None) as advance:
-        for batch in _batches(source, job.policy.ingest):
-            tally.rows_in += batch.rows_in
-            tally.left_out.update(batch.left_out)
-            _normalise_into(job, buffer, batch.drafts, batch.refusals, source.reader.name, defaults)
-            if buffer.height >= job.policy.ingest.commit_rows:
-                _commit(job, buffer, tally)
-            advance(batch.rows_in)
-    _commit(job, buffer, tally)
-    if key:
-        note = {"file": source.file_name, "rows_in": tally.rows_in - before}
+        is_whole = True
+        try:
+            for batch in _batches(source, job):
+                _take(job, file, batch, tally)
+                advance(batch.rows_in)
+        except InputError as error:
+            is_whole = False
+            tally.rows_in += 1
+            file.buffer.quarantine.append(_damaged(job, file, error))
+    commit(job, file.buffer, tally)
+    if key and is_whole:
+        left_out = dict(tally.left_out - left_before)
+        note = {"rows_in": tally.rows_in - before, "left_out": left_out}
         job.lake.storage.write(key, json.dumps(note).encode())
 
 
-def _batches(source: Source, policy: IngestPolicy) -> Iterator[Batch]:
+def _batches(source: Source, job: Job) -> Iterator[Batch]:
     with source.open() as stream:
-        yield from source.reader.read(stream, source.file_name, policy)
+        yield from source.reader.read(stream, source.file_name, job.policy.ingest)
 
 
 def _source_key(job: Job, source: Source, defaults: Defaults) -> str | None:
@@ -135,125 +120,43 @@ def _source_key(job: Job, source: Source, defaults: Defaults) -> str | None:
     return f"state/ingested/{name[:2]}/{name}.json"
 
 
-def _normalise_into(
-    job: Job, buffer: _Buffer, drafts: pl.DataFrame, refusals: pl.DataFrame, source: str, defaults: Defaults
-) -> None:
-    """Normalise a reader's batch into the buffer."""
-    fill = {"tenant_id": defaults.tenant_id, "user_id": defaults.user_id}
-    known = refusals.with_columns(pl.col(c).fill_null(pl.lit(v, pl.String)) for c, v in fill.items())
+def _count_unchanged(note: dict[str, Any], tally: Tally) -> None:
+    """Every row of a file that went in before is a duplicate, save those its format leaves out."""
+    tally.unchanged_files += 1
+    tally.rows_in += int(note["rows_in"])
+    tally.left_out.update(note["left_out"])
+    tally.duplicates += int(note["rows_in"]) - sum(note["left_out"].values())
+
+
+def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> None:
+    """Normalise a reader's batch into the buffer, and commit that when it is full."""
+    tally.rows_in += batch.rows_in
+    tally.left_out.update(batch.left_out)
+    defaults, source = file.defaults, file.source.reader.name
+    fill = {"tenant_id": defaults.tenant_id or None, "user_id": defaults.user_id or None}
+    known = batch.refusals.with_columns(pl.col(c).fill_null(pl.lit(v, pl.String)) for c, v in fill.items())
     done = normalise(
-        drafts,
+        batch.drafts,
         source=source,
         defaults=defaults,
         policy=job.policy,
         as_of=job.as_of,
         buckets=job.lake.buckets,
     )
-    buffer.episodes.append(done.episodes)
-    buffer.quarantine.append(_to_quarantine(job, pl.concat([known, done.refusals]), source))
+    file.buffer.episodes.append(done.episodes)
+    file.buffer.quarantine.append(to_quarantine(job, pl.concat([known, done.refusals]), source))
+    if file.buffer.is_full(job.policy.ingest):
+        commit(job, file.buffer, tally)
 
 
-def _to_quarantine(job: Job, refusals: pl.DataFrame, source: str) -> pl.DataFrame:
-    return quarantined(
-        refusals, source=source, policy=job.policy.redact, as_of=job.as_of, buckets=job.lake.buckets
-    )
-
-
-def _commit(job: Job, buffer: _Buffer, tally: Tally) -> None:
-    """Write what is new, under the commit lock, so that two runs never write one row twice."""
-    if buffer.height == 0:
-        return
-    episodes = pl.concat(buffer.episodes or [EPISODES.empty()])
-    refused = pl.concat(buffer.quarantine or [QUARANTINE.empty()])
-    buffer.episodes.clear()
-    buffer.quarantine.clear()
-    with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
-        fresh, duplicates, clashes = split_new(episodes, _held(job, episodes))
-        del episodes
-        refused = pl.concat([refused, _to_quarantine(job, clashes, "ingest")])
-        strange = _new_quarantine(job, refused)
-        tables.append(job.lake, QUARANTINE, strange)
-        tables.append(job.lake, EPISODES, fresh)
-    tally.landed += fresh.height
-    tally.quarantined += strange.height
-    tally.duplicates += duplicates + refused.height - strange.height
-    tally.reasons.update(strange["reason"].to_list())
-
-
-def _held(job: Job, episodes: pl.DataFrame) -> pl.DataFrame:
-    """Ids and content hashes in the lake that the candidates' ids meet; reads their buckets only."""
-    buckets = episodes["tenant_bucket"].unique().to_list()
-    held = tables.scan(job.lake, EPISODES, buckets=buckets).select("episode_id", "content_hash")
-    wanted = episodes.lazy().select("episode_id").unique()
-    return held.join(wanted, on="episode_id", how="semi").collect()
-
-
-def _new_quarantine(job: Job, refused: pl.DataFrame) -> pl.DataFrame:
-    buckets = refused["tenant_bucket"].unique().to_list()
-    held = tables.scan(job.lake, QUARANTINE, buckets=buckets).select("quarantine_id")
-    return refused.unique("quarantine_id", maintain_order=True).join(
-        held.collect(), on="quarantine_id", how="anti", maintain_order="left"
-    )
-
-
-def _ingest_landed(job: Job, tally: Tally) -> None:
-    """Compact landed segments into the tables, then remove them."""
-    keys = landing.seal(job.lake)
-    with job.progress.task("ingest landed rows", len(keys) or None) as advance:
-        for part in _grouped(keys, 200):
-            buffer = _Buffer()
-            for key in part:
-                _landed_into(job, buffer, key, tally)
-            _commit(job, buffer, tally)
-            _sync(job)
-            landing.remove(job.lake, part)
-            advance(len(part))
-
-
-def _grouped(keys: Sequence[str], size: int) -> list[Sequence[str]]:
-    return [keys[i : i + size] for i in range(0, len(keys), size)]
-
-
-def _landed_into(job: Job, buffer: _Buffer, key: str, tally: Tally) -> None:
-    """Rows of one sealed segment; a line torn by a crash was never acknowledged, and is quarantined."""
-    data = job.lake.storage.read(key)
-    if data is None:  # another ingest had it
-        return
-    lines = landing.lines_of(data, is_sealed=True)
-    episodes, torn = landing.segment_rows(lines, EPISODES)
-    refused, _ = landing.segment_rows(lines, QUARANTINE)
-    tally.rows_in += len(lines)
-    buffer.episodes.append(episodes)
-    buffer.quarantine.append(refused)
-    if torn:
-        rows = [
-            {
-                "reason": "truncated_json",
-                "detail": "A landed line is torn.",
-                "raw": t.decode("utf-8", "replace"),
-                "source_file": key,
-            }
-            for t in torn
-        ]
-        frame = pl.DataFrame(rows, schema_overrides=REFUSALS.polars)
-        missing = [
-            pl.lit(None, REFUSALS.polars[n]).alias(n) for n in REFUSALS.names if n not in frame.columns
-        ]
-        buffer.quarantine.append(
-            _to_quarantine(job, frame.with_columns(missing).select(REFUSALS.names), landing.SOURCE)
-        )
-
-
-def _sync(job: Job) -> None:
-    """Landed rows were promised to survive a power cut; so must the table files that replace them."""
-    if isinstance(job.lake.storage, LocalStorage):
-        os.sync()
-
-
-def _tidy(job: Job) -> None:
-    """Keep the number of files bounded."""
-    for table in (EPISODES, QUARANTINE):
-        if len(tables.data_files(job.lake, table)) > job.policy.ingest.compact_above_files:
-            with job.progress.task(f"compact {table.name}", None):
-                tables.compact(job.lake, table)
-        tables.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)
+def _damaged(job: Job, file: _File, error: InputError) -> pl.DataFrame:
+    """The quarantine row of a file that cannot be read to its end."""
+    row: dict[str, object] = {
+        "reason": "damaged_file",
+        "detail": "The file cannot be read to its end.",
+        "raw": error.message,
+        "tenant_id": file.defaults.tenant_id or None,
+        "user_id": file.defaults.user_id or None,
+        "source_file": file.source.file_name,
+    }
+    return to_quarantine(job, refusals_frame([row]), file.source.reader.name)

@@ -7,7 +7,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,6 +19,7 @@ from lake import locks, tables
 from lake.lake import Lake
 from transforms import ids
 from transforms.embedding import vector_space
+from transforms.errors import SlowwaveError
 from transforms.policy import Policy
 from transforms.schemas import RUNS
 
@@ -79,6 +80,7 @@ class StepResult:
     """One step's outcome; counts are rows."""
 
     name: str
+    started_at: datetime
     state: State = "done"
     rows_in: int = 0
     rows_out: int = 0
@@ -114,14 +116,23 @@ def peak_bytes() -> int:
 
 
 @contextmanager
-def step(name: str) -> Iterator[StepResult]:
-    """Time a step and note its peak memory."""
-    result, start = StepResult(name), time.perf_counter()
-    try:
-        yield result
-    finally:
+def step(job: Job, name: str) -> Iterator[StepResult]:
+    """Time a step and note its peak memory; one that fails goes into the runs ledger with its error."""
+    result, start = StepResult(name, datetime.now(UTC)), time.perf_counter()
+
+    def stop() -> None:
         result.seconds = time.perf_counter() - start
         result.peak_bytes = peak_bytes()
+
+    try:
+        yield result
+        stop()
+    except SlowwaveError as error:
+        stop()
+        result.state = "failed"
+        with suppress(SlowwaveError):  # the fault may be that nothing can be written
+            record(job, result, error=error.code)
+        raise
 
 
 @contextmanager
@@ -144,13 +155,13 @@ def record(
     """Write a step into the runs ledger, unless it changed nothing."""
     if result.state == "unchanged":
         return
-    now = datetime.now(UTC)
+    began = result.started_at.isoformat()
     row = {
-        "run_id": ids.row_id(job.lake.lake_id, result.name, job.as_of.isoformat(), now.isoformat()),
+        "run_id": ids.row_id(job.lake.lake_id, result.name, job.as_of.isoformat(), began),
         "step": result.name,
         "state": result.state,
         "as_of_at": job.as_of,
-        "started_at": now,
+        "started_at": result.started_at,
         "rows_in": result.rows_in,
         "rows_out": result.rows_out,
         "rejected": result.rejected,

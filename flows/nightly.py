@@ -10,20 +10,22 @@ from flows.embed import run_embed
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive
 from flows.publish import run_publish
+from lake.index import read_pointer
 from lake.sources import Source
 from transforms.validate import Defaults
 
 
 @dataclass(frozen=True)
 class Night:
-    """The steps of one night, in order."""
+    """The steps of one night, in order, and the generation that was live where none was published."""
 
     steps: list[StepResult]
+    live: str | None = None
 
     @property
     def generation(self) -> str | None:
         """The live generation after the night."""
-        return self.steps[-1].generation
+        return self.steps[-1].generation or self.live
 
     @property
     def is_unchanged(self) -> bool:
@@ -46,4 +48,5 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
         steps = [ingested, run_embed(job)]
         if publish:
             steps.append(run_publish(job))
-        return Night(steps)
+        pointer = read_pointer(job.lake)
+        return Night(steps, pointer.generation if pointer else None)

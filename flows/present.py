@@ -76,15 +76,19 @@ def steps_table(night: Night) -> str:
     return table("", ("step", "state", "rows in", "rows out", "rejected", "seconds"), rows)
 
 
-def memories_table(found: Sequence[Memory]) -> str:
-    """Recalled rows with their score and every factor."""
+def memories_table(found: Sequence[Memory], *, is_explained: bool = False) -> str:
+    """Recalled rows with their score and every factor; explained: the id and sources of each as well."""
     if not found:
         return "nothing found in this scope"
     rows = [
         (m.score, *(m.factors[name] for name in SHORT), f"{m.event_at:%Y-%m-%d}", m.kind, _short(m.text))
         for m in found
     ]
-    return table("", ("score", *SHORT.values(), "date", "kind", "text"), rows)
+    shown = table("", ("score", *SHORT.values(), "date", "kind", "text"), rows)
+    if not is_explained:
+        return shown
+    told = [f"{m.id} from {', '.join(m.source_refs)}{', fresh' if m.is_fresh else ''}" for m in found]
+    return "\n".join([shown, *told])
 
 
 def _short(text: str, width: int = 160) -> str:

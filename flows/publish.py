@@ -20,7 +20,8 @@ from transforms.memories import live, memories
 from transforms.schemas import EPISODES, VECTORS
 
 SLICE_ROWS = 100_000
-"""A bucket above this is read in slices of whole users, to bound memory."""
+SLICE_CHARS = 100_000_000
+"""A bucket above either is read in slices of whole users, to bound memory."""
 
 
 def run_publish(job: Job, *, force: bool = False) -> StepResult:
@@ -36,7 +37,7 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
     Raises:
         CheckError: The new generation failed a check; the old one stays live.
     """
-    with step("publish") as result:
+    with step(job, "publish") as result:
         inputs = _inputs(job)
         pointer = read_pointer(job.lake)
         if pointer and not force and _is_current(job, pointer, inputs):
@@ -92,10 +93,13 @@ def _inputs(job: Job) -> dict[str, Any]:
 
 
 def _is_current(job: Job, pointer: Pointer, inputs: dict[str, Any]) -> bool:
-    """Whether the live generation, or the one rolled back from, has these inputs and no row that expired since."""
-    for name in {pointer.generation, pointer.rolled_back} - {None}:
+    """Whether the live generation has these inputs and no row that expired since.
+
+    Or one that was rolled back from: building it again would bring back what somebody took away.
+    """
+    for name in pointer.history[pointer.history.index(pointer.generation) :]:
         try:
-            manifest = load_manifest(job.lake, str(name))
+            manifest = load_manifest(job.lake, name)
         except LakeError:  # its files were removed by hand: build anew
             continue
         began = datetime.fromisoformat(manifest.as_of)
@@ -173,8 +177,8 @@ def _frames(job: Job, advance: Any) -> Iterator[pl.DataFrame]:
     """Memories of the lake in order of bucket, tenant, user and time; each frame holds whole users."""
     for bucket in range(job.lake.buckets):
         held = tables.scan(job.lake, EPISODES, buckets=[bucket])
-        rows = int(held.select(pl.len()).collect().item())
-        parts = -(-rows // SLICE_ROWS)
+        rows, chars = held.select(pl.len(), pl.col("content_chars").sum()).collect().row(0)
+        parts = max(-(-rows // SLICE_ROWS), -(-chars // SLICE_CHARS))
         for part in range(parts):
             episodes = held
             if parts > 1:
@@ -200,11 +204,9 @@ def _vectors(job: Job, bucket: int, hashed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _switch(job: Job, pointer: Pointer | None, name: str) -> None:
-    """Make the generation live, then drop what is older than the kept ones."""
-    kept = [*(pointer.history if pointer else ()), name]
-    if pointer and pointer.rolled_back:
-        kept = [g for g in kept if g != pointer.rolled_back]
-    history = kept[-job.policy.publish.keep_generations :]
+    """Make the generation live, then drop what was rolled back from and what is older than the kept ones."""
+    before = pointer.history[: pointer.history.index(pointer.generation) + 1] if pointer else ()
+    history = [*before, name][-job.policy.publish.keep_generations :]
     write_pointer(job.lake, Pointer(name, tuple(history)))
     for old in set(generations(job.lake)) - set(history):
         remove_generation(job.lake, old)

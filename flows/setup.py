@@ -18,6 +18,9 @@ from lake.lake import Lake, open_lake
 from transforms.errors import UsageError
 from transforms.validate import Defaults
 
+EARLIEST_YEAR, LATEST_YEAR = 1970, 9000
+"""Of an as-of; a lifetime counted on from it stays inside what an instant can hold."""
+
 
 @dataclass(frozen=True)
 class Output:
@@ -61,6 +64,10 @@ def as_of(options: argparse.Namespace) -> datetime | None:
         raise UsageError(f"--as-of {options.as_of} is not ISO 8601", "Write 2026-06-30T23:00:00Z.") from error
     if instant.tzinfo is None:
         raise UsageError(f"--as-of {options.as_of} has no zone", "Add one: 2026-06-30T23:00:00Z.")
+    if not EARLIEST_YEAR <= instant.year <= LATEST_YEAR:
+        raise UsageError(
+            f"--as-of {options.as_of} is out of range", f"Stay in {EARLIEST_YEAR} to {LATEST_YEAR}."
+        )
     return instant.astimezone(UTC)
 
 

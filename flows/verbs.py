@@ -125,7 +125,10 @@ def recall(options: argparse.Namespace) -> Output:
     reader, scope = _reader(options)
     kinds = options.kinds.split(",") if options.kinds else None
     found = reader.search(options.query, k=options.k, kinds=kinds, as_of=as_of(options), **scope)
-    return Output({"results": [memory.as_dict() for memory in found]}, memories_table(found))
+    return Output(
+        {"results": [memory.as_dict() for memory in found]},
+        memories_table(found, is_explained=options.explain),
+    )
 
 
 def context(options: argparse.Namespace) -> Output:

@@ -1,68 +1,153 @@
-"""Candidates for scoring: from the index by vector and by text, and from the fresh tail by brute force."""
+"""Candidates for scoring: from the index by vector and by words, and from the fresh tail by brute force."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from datetime import datetime
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lake.index import COLUMNS, Generation, Scope
-from transforms.schemas import MEMORIES
+from lake.index import PAYLOAD, Generation
+from lake.scope import Filters, Scope, predicate
+from transforms import scoring
+from transforms.policy import Policy
+from transforms.schemas import INSTANT, MEMORIES
 
-VECTOR = pl.List(pl.Float32)
-_WORD = re.compile(r"[^\W_]+|[一-鿿぀-ヿ가-힯]")
-_K1, _B = 1.2, 0.75
+Floats = NDArray[np.float64]
+FRAME = {
+    n: pl.Int64 if t == INSTANT else t
+    for n, t in MEMORIES.polars.items()
+    if n not in ("vector", "search_text")
+}
 
 
-def schema() -> pl.Schema:
-    """Columns of candidates: those of the index, ``cosine``, ``bm25`` (Float64, null) and ``is_fresh``."""
-    held = {name: MEMORIES.polars[name] for name in COLUMNS}
-    added = {"cosine": pl.Float64(), "bm25": pl.Float64(), "is_fresh": pl.Boolean()}
-    return pl.Schema({**held, **added})
+@dataclass(frozen=True)
+class Candidates:
+    """Rows to be scored, each memory once.
+
+    Attributes:
+        rows: ``schemas.MEMORIES`` without search_text and vector; instants in microseconds since 1970.
+        vectors: float32 (rows, dimensions), of length 1, or zeros where a row has none.
+        cosine: To the query, by row.
+        bm25: By row; NaN where the row was not found by words.
+        is_fresh: Whether the row comes from the fresh tail.
+    """
+
+    rows: list[dict[str, Any]]
+    vectors: NDArray[np.float32]
+    cosine: Floats
+    bm25: Floats
+    is_fresh: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Candidates with scores, in their order.
+
+    Attributes:
+        found: The candidates.
+        scores: ``scoring.FACTORS`` and ``score``, by row of the candidates.
+        order: Positions of the rows, best first.
+        originals: By place in ``order``, the place of the row that stands for it: its own where it
+            is no near-duplicate. Shorter than ``order`` where only so many rows were asked for.
+    """
+
+    found: Candidates
+    scores: dict[str, Floats]
+    order: NDArray[np.int64]
+    originals: NDArray[np.int64]
+
+    def kept(self) -> NDArray[np.int64]:
+        """Positions of the rows that repeat no better one, best first."""
+        is_kept = self.originals == np.arange(len(self.originals))
+        kept: NDArray[np.int64] = self.order[: len(self.originals)][is_kept]
+        return kept
+
+    def frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Kept rows, and dropped ones with ``reason`` and ``duplicate_of``, as ``scoring`` gives them."""
+        rows = pl.DataFrame(self.found.rows, schema=FRAME, orient="row").with_columns(
+            pl.col(name).cast(INSTANT) for name, dtype in MEMORIES.polars.items() if dtype == INSTANT
+        )
+        measures = {"cosine": self.found.cosine, "bm25": self.found.bm25, "is_fresh": self.found.is_fresh}
+        whole = rows.hstack(
+            [pl.Series(n, v, nan_to_null=n == "bm25") for n, v in {**measures, **self.scores}.items()]
+        )
+        ranked = whole[self.order]
+        is_kept = pl.Series(self.originals == np.arange(len(self.originals)), dtype=pl.Boolean)
+        dropped = ranked.with_columns(
+            reason=pl.lit("duplicate"), duplicate_of=ranked["memory_id"].gather(self.originals)
+        ).filter(~is_kept)
+        return ranked.filter(is_kept), dropped
+
+
+def ranked(found: Candidates, policy: Policy, filters: Filters, limit: int | None = None) -> Ranked:
+    """Score, sort, and mark near-duplicates; with a limit, only until so many rows are kept."""
+    rows = found.rows
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("kind", "tier", "outcome")}
+    columns |= {
+        name: np.array([row[name] for row in rows], np.float64) for name in ("importance", "access_count")
+    }
+    columns |= {
+        "cosine": found.cosine,
+        "bm25": found.bm25,
+        "seen_us": np.array([row["last_accessed_at"] for row in rows], np.int64),
+    }
+    scores = scoring.score_columns(columns, policy=policy, as_of=filters.as_of)
+    events = np.array([row["event_at"] for row in rows], np.int64)
+    order = scoring.rank_positions(scores["score"], events, [row["memory_id"] for row in rows])
+    hashes = [rows[i]["content_hash"] for i in order]
+    threshold = policy.recall.duplicate_cosine
+    originals = scoring.originals(hashes, found.vectors[order], threshold=threshold, limit=limit)
+    return Ranked(found, scores, order, originals)
 
 
 def index_candidates(
-    generation: Generation | None,
+    generation: Generation,
     pool: Executor,
     query: str,
     vector: NDArray[np.float32],
     scope: Scope,
-    kinds: Sequence[str] | None,
-    as_of: datetime,
+    filters: Filters,
     count: int,
-) -> pl.DataFrame:
-    """Best rows of the generation by cosine and by BM25, both searches at once; see ``schema``."""
-    if generation is None:
-        return pl.DataFrame(schema=schema())
-    predicate = scope.predicate(as_of, kinds)
-    words = pool.submit(generation.texts, scope, query, count, predicate)
-    near = generation.vectors(scope, vector, count, predicate)
-    both = pl.concat([_frame(near, "_distance", vector), _frame(words.result(), "_score", vector)])
-    merged = both.group_by("memory_id", maintain_order=True).agg(
-        pl.exclude("bm25").first(), bm25=pl.col("bm25").max()
+) -> Candidates:
+    """Best ``count`` rows of each of the generation's tables by cosine and by BM25, both searches at once."""
+    where = predicate(scope, filters)
+    words = pool.submit(generation.texts, scope, query, count, where)
+    near = generation.vectors(scope, vector, count, where)
+    by_words = words.result()
+    return _merged([(near, None), (by_words, by_words["_score"])], vector)
+
+
+def _merged(
+    parts: Sequence[tuple[pa.Table, pa.ChunkedArray | None]], vector: NDArray[np.float32]
+) -> Candidates:
+    """Each row once, with the better BM25 where a row came from both searches."""
+    places: dict[str, int] = {}
+    taken: list[int] = []
+    best: list[float] = []
+    matrices = [_matrix(table, len(vector)) for table, _ in parts]
+    at = 0
+    for table, scores in parts:
+        measured = [np.nan] * table.num_rows if scores is None else scores.to_pylist()
+        for text, score in zip(table[PAYLOAD].to_pylist(), measured, strict=True):
+            place = places.setdefault(text, len(taken))
+            if place == len(taken):
+                taken.append(at)
+                best.append(score)
+            else:
+                best[place] = np.fmax(best[place], score)
+            at += 1
+    matrix = np.concatenate(matrices)[taken]
+    rows = [orjson.loads(text) for text in places]
+    return Candidates(
+        rows, matrix, dots(matrix, vector), np.array(best, np.float64), np.zeros(len(rows), np.bool_)
     )
-    return merged.select(schema().names())
-
-
-def _frame(table: pa.Table, measure: str, vector: NDArray[np.float32]) -> pl.DataFrame:
-    """A search's answer in the common shape; the cosine is computed for rows found by words, too."""
-    matrix = _matrix(table, len(vector))
-    held = pl.DataFrame(table.drop_columns(["vector"]))
-    bm25 = pl.col(measure).cast(pl.Float64) if measure == "_score" else pl.lit(None, pl.Float64)
-    return held.with_columns(
-        vector=pl.Series(matrix).cast(VECTOR) if len(matrix) else pl.lit([], VECTOR),
-        cosine=pl.Series((matrix @ vector).astype(np.float64)),
-        bm25=bm25,
-        is_fresh=pl.lit(False),
-    ).select(pl.col(name).cast(dtype) for name, dtype in schema().items())
 
 
 def _matrix(table: pa.Table, dimensions: int) -> NDArray[np.float32]:
@@ -71,37 +156,27 @@ def _matrix(table: pa.Table, dimensions: int) -> NDArray[np.float32]:
     return matrix
 
 
-def fresh_candidates(
-    rows: pl.DataFrame, query: str, vector: NDArray[np.float32], kinds: Sequence[str] | None, count: int
-) -> pl.DataFrame:
-    """Best fresh rows (``schemas.MEMORIES``) by cosine and by BM25 among themselves; see ``schema``."""
-    if kinds is not None:
-        rows = rows.filter(pl.col("kind").is_in(list(kinds)))
-    if rows.is_empty():
-        return pl.DataFrame(schema=schema())
-    held = (rows["vector"].list.len() == len(vector)).to_numpy()
-    matrix = np.zeros((rows.height, len(vector)), np.float32)
-    matrix[held] = rows["vector"].filter(pl.Series(held)).explode().to_numpy().reshape(-1, len(vector))
-    scored = rows.with_columns(
-        vector=pl.Series(matrix).cast(VECTOR),
-        cosine=pl.Series((matrix @ vector).astype(np.float64)),
-        bm25=pl.Series(bm25(rows["search_text"].to_list(), query)),
-        is_fresh=pl.lit(True),
-    ).select(pl.col(name).cast(dtype) for name, dtype in schema().items())
-    best = [scored.sort(by, "memory_id", descending=[True, False]).head(count) for by in ("cosine", "bm25")]
-    return pl.concat([best[0], best[1].filter(pl.col("bm25") > 0)]).unique("memory_id", maintain_order=True)
+def dots(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> Floats:
+    """Cosine of each row to the vector; not ``@``, whose threads cost more than a hundred products."""
+    cosine: Floats = np.einsum("id,d->i", matrix, vector).astype(np.float64)
+    return cosine
 
 
-def bm25(texts: Sequence[str], query: str) -> NDArray[np.float64]:
-    """Okapi BM25 of each text for the query's words, over these texts as the collection (k1 1.2, b 0.75)."""
-    documents = [Counter(_WORD.findall(text.lower())) for text in texts]
-    lengths = np.array([sum(document.values()) for document in documents], np.float64)
-    mean = float(lengths.mean()) or 1.0
-    scores = np.zeros(len(texts))
-    for word in set(_WORD.findall(query.lower())):
-        counts = np.array([document[word] for document in documents], np.float64)
-        holding = int((counts > 0).sum())
-        if holding:
-            rarity = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
-            scores += rarity * counts * (_K1 + 1) / (counts + _K1 * (1 - _B + _B * lengths / mean))
-    return scores
+def joined(published: Candidates | None, fresh: Candidates | None, dimensions: int) -> Candidates:
+    """Both in one; the published copy of a row wins, it carries what consolidation added."""
+    if published is None or fresh is None:
+        return published or fresh or _none(dimensions)
+    held = {row["memory_id"] for row in published.rows}
+    new = [i for i, row in enumerate(fresh.rows) if row["memory_id"] not in held]
+    return Candidates(
+        [*published.rows, *(fresh.rows[i] for i in new)],
+        np.concatenate([published.vectors, fresh.vectors[new]]),
+        np.concatenate([published.cosine, fresh.cosine[new]]),
+        np.concatenate([published.bm25, fresh.bm25[new]]),
+        np.concatenate([published.is_fresh, fresh.is_fresh[new]]),
+    )
+
+
+def _none(dimensions: int) -> Candidates:
+    nothing = np.zeros(0)
+    return Candidates([], np.zeros((0, dimensions), np.float32), nothing, nothing, np.zeros(0, np.bool_))

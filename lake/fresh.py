@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import os
 import threading
-from datetime import datetime
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from lake import landing, tables
-from lake.index import Scope
 from lake.lake import Lake
-from transforms.memories import live
+from lake.scope import Scope
+from lake.storage import Entry
 from transforms.policy import Policy
 from transforms.schemas import EPISODES
+
+SCOPES_HELD = 64
+"""Scopes whose tail is kept between calls, the most recently asked ones."""
+FRAMES_HELD = 16
+"""Portions of a growing segment that are kept apart before they are put together."""
+
+
+@dataclass
+class _Segment:
+    """What has been read of one landed file: its tag, bytes parsed, and rows."""
+
+    tag: str = ""
+    parsed_bytes: int = 0
+    frames: list[pl.DataFrame] = field(default_factory=list)
 
 
 class FreshTail:
@@ -22,53 +37,75 @@ class FreshTail:
 
     def __init__(self, lake: Lake, policy: Policy) -> None:
         self._lake = lake
-        self._policy = policy
+        self._newest = policy.recall.fresh_rows
         self._lock = threading.Lock()
-        self._segments: dict[str, tuple[str, pl.DataFrame]] = {}
+        self._segments: dict[str, _Segment] = {}
         self._files: tuple[int, int, frozenset[str]] = (-2, -2, frozenset())
+        self._held: OrderedDict[Scope, tuple[object, pl.DataFrame]] = OrderedDict()
 
-    def episodes(self, scope: Scope, since_version: int, as_of: datetime) -> pl.DataFrame:
-        """The newest live rows of the scope that the index does not hold yet, at most ``recall.fresh_rows``.
+    def episodes(self, scope: Scope, since_version: int) -> pl.DataFrame | None:
+        """The scope's newest rows that the index does not hold yet, at most ``recall.fresh_rows``.
 
         Args:
             scope: Whose.
             since_version: Version of episodes the live generation was built from; -1 for none.
-            as_of: Rows after this instant or expired at it are left out.
+
+        Returns:
+            ``schemas.EPISODES``, the very same frame while nothing changes; None where there is
+            nothing fresh. Expired rows are among them.
         """
         bucket = self._lake.bucket(scope.tenant)
         with self._lock:
-            landed = self._landed(bucket)
-            files = self._added(since_version)
-        mine = [pl.col(name) == value for name, value in scope.columns().items()]
-        happened = pl.col("event_at") <= as_of
-        parts = [frame.filter(*mine, happened) for frame in landed]
-        here = [f for f in files if f"tenant_bucket={bucket}/" in f]
-        if here:
-            ingested = tables.scan(self._lake, EPISODES, files=here).filter(*mine, happened)
-            parts.append(
-                ingested.sort("event_at", descending=True).head(self._policy.recall.fresh_rows).collect()
-            )
-        if not parts:
-            return EPISODES.empty()
-        rows = pl.concat(parts).unique("episode_id", keep="any")
-        ranked = live(rows, self._policy, as_of).sort(["event_at", "episode_id"], descending=[True, False])
-        return ranked.head(self._policy.recall.fresh_rows)
+            entries = self._lake.storage.entries(f"{landing.PREFIX}/{bucket:03d}")
+            files = [f for f in self._added(since_version) if f"tenant_bucket={bucket}/" in f]
+            if not entries and not files:
+                self._segments = {
+                    k: v for k, v in self._segments.items() if not k.startswith(_folder(bucket))
+                }
+                return None
+            state = (tuple((entry.key, entry.tag) for entry in entries), self._files[:2])
+            held = self._held.get(scope)
+            if held is None or held[0] != state:
+                frame = self._read(scope, bucket, entries, files)
+                if held is not None and frame.equals(held[1]):
+                    frame = held[1]
+                self._held[scope] = (state, frame)
+            self._held.move_to_end(scope)
+            while len(self._held) > SCOPES_HELD:
+                self._held.popitem(last=False)
+            frame = self._held[scope][1]
+        return frame if frame.height else None
 
-    def _landed(self, bucket: int) -> list[pl.DataFrame]:
-        """Rows of the bucket's segments, read again only where a segment has grown."""
-        entries = self._lake.storage.entries(f"{landing.PREFIX}/{bucket:03d}")
+    def _read(self, scope: Scope, bucket: int, entries: list[Entry], files: list[str]) -> pl.DataFrame:
+        parts = [frame.filter(scope.mine()) for frame in self._landed(bucket, entries)]
+        if files:
+            ingested = tables.scan(self._lake, EPISODES, files=files).filter(scope.mine())
+            parts.append(ingested.sort("event_at", descending=True).head(self._newest).collect())
+        rows = pl.concat([EPISODES.empty(), *parts]).unique("episode_id", keep="any")
+        return rows.sort(["event_at", "episode_id"], descending=[True, False]).head(self._newest)
+
+    def _landed(self, bucket: int, entries: list[Entry]) -> list[pl.DataFrame]:
+        """Rows of the bucket's segments; of one that has grown only what is new is parsed."""
         current = {entry.key for entry in entries}
-        for key in [
-            k for k in self._segments if k.startswith(f"{landing.PREFIX}/{bucket:03d}/") and k not in current
-        ]:
+        for key in [k for k in self._segments if k.startswith(_folder(bucket)) and k not in current]:
             del self._segments[key]
         for entry in entries:
-            held = self._segments.get(entry.key)
-            if held is None or held[0] != entry.tag:
-                data = self._lake.storage.read(entry.key) or b""
-                rows, _ = landing.segment_rows(landing.lines_of(data, is_sealed=False), EPISODES)
-                self._segments[entry.key] = (entry.tag, rows)
-        return [self._segments[entry.key][1] for entry in entries]
+            segment = self._segments.setdefault(entry.key, _Segment())
+            if segment.tag != entry.tag:
+                self._extend(segment, entry)
+        return [frame for entry in entries for frame in self._segments[entry.key].frames]
+
+    def _extend(self, segment: _Segment, entry: Entry) -> None:
+        data = self._lake.storage.read(entry.key) or b""
+        # A failed append is cut off again, but never a whole line that was acknowledged.
+        end = data.rfind(b"\n") + 1
+        lines = landing.lines_of(data[segment.parsed_bytes : end], is_sealed=False)
+        rows, _ = landing.segment_rows(lines, EPISODES)  # a torn line is ingest's to quarantine
+        if rows.height:
+            segment.frames.append(rows)
+        if len(segment.frames) > FRAMES_HELD:
+            segment.frames = [pl.concat(segment.frames)]
+        segment.tag, segment.parsed_bytes = entry.tag, max(end, segment.parsed_bytes)
 
     def _added(self, since_version: int) -> frozenset[str]:
         """Data files of episodes that came after the version; looked up again only after a commit."""
@@ -81,6 +118,10 @@ class FreshTail:
             )
             self._files = (since_version, now, added)
         return self._files[2]
+
+
+def _folder(bucket: int) -> str:
+    return f"{landing.PREFIX}/{bucket:03d}/"
 
 
 def _log_version(lake: Lake) -> int:

@@ -10,76 +10,41 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lake.lake import Lake
+from lake.scope import Scope
 from transforms import ids
-from transforms.errors import LakeError, UsageError
+from transforms.errors import LakeError
 from transforms.schemas import MEMORIES
 from transforms.search_text import search_text
 
 POINTER = "index/CURRENT"
 MAIN = "main"
-COLUMNS = [name for name in MEMORIES.names if name != "search_text"]
+PAYLOAD = "payload"
+"""Column with a whole memory as JSON: one scattered read a row in place of twenty, 3 ms less a search."""
+PAYLOAD_COLUMNS = [name for name in MEMORIES.names if name not in ("search_text", "vector")]
+PLAIN_COLUMNS = (
+    "memory_id",
+    "tenant_id",
+    "user_id",
+    "agent_id",
+    "session_id",
+    "kind",
+    "sensitivity",
+    "event_at",
+    "expires_at",
+    "search_text",
+    "vector",
+)
+"""Columns that searches filter or search by; what is only shown stands in the payload."""
+ANSWER = (PAYLOAD, "vector")
 _OPEN_TABLES = 64
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Whose memories a search may see.
-
-    Args:
-        tenant: Always.
-        user: Person; None leaves the person open.
-        agent: Agent; None leaves the agent open.
-        session: Conversation; None leaves it open.
-        is_tenant_wide: Must be said where none of the three is named.
-    """
-
-    tenant: str
-    user: str | None = None
-    agent: str | None = None
-    session: str | None = None
-    is_tenant_wide: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.tenant:
-            raise UsageError("a search needs a tenant", "Pass tenant.")
-        if not (self.user or self.agent or self.session or self.is_tenant_wide):
-            raise UsageError(
-                "a search needs a user, an agent or a session",
-                "Name one, or ask for the whole tenant (tenant_wide).",
-            )
-
-    def columns(self) -> dict[str, str]:
-        """Column and value of each part that is fixed."""
-        parts = {
-            "tenant_id": self.tenant,
-            "user_id": self.user,
-            "agent_id": self.agent,
-            "session_id": self.session,
-        }
-        return {name: value for name, value in parts.items() if value}
-
-    def predicate(self, as_of: datetime, kinds: Sequence[str] | None = None) -> pc.Expression:
-        """The store's filter: scope, not expired, and of these kinds. Values are never text of a query."""
-        parts = [pc.field(name) == pc.scalar(value) for name, value in self.columns().items()]
-        expiry = pc.field("expires_at")
-        parts.append(expiry.is_null() | (expiry > pa.scalar(as_of, pa.timestamp("us", "UTC"))))
-        if kinds is not None:
-            parts.append(pc.field("kind").isin(list(kinds)))
-        predicate = parts[0]
-        for part in parts[1:]:
-            predicate = predicate & part
-        return predicate
 
 
 @dataclass(frozen=True)
@@ -167,46 +132,57 @@ class Generation:
         self._open: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def vectors(self, scope: Scope, query: NDArray[np.float32], k: int, predicate: pc.Expression) -> pa.Table:
+    def vectors(
+        self,
+        scope: Scope,
+        query: NDArray[np.float32],
+        k: int,
+        predicate: str,
+        columns: tuple[str, ...] = ANSWER,
+    ) -> pa.Table:
         """Nearest rows by cosine.
 
         Args:
             scope: Whose.
             query: float32 (dimensions,), L2-normalised.
             k: Most rows of each table.
-            predicate: From ``scope.predicate``.
+            predicate: From ``lake.scope.predicate``.
+            columns: What to return beside the measure.
 
         Returns:
-            ``COLUMNS`` and ``_distance`` (1 - cosine).
+            The columns and ``_distance`` (1 - cosine).
         """
+        near = {"column": "vector", "q": query, "k": k, "metric": "dot"}
         found = []
         for entry in self.tables_of(scope):
-            near: dict[str, Any] = {"column": "vector", "q": query, "k": k, "metric": "dot"}
-            if entry.nprobes:
-                near |= {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
-            else:
-                near["use_index"] = False
+            probes = {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
             scanner = self.dataset(entry.name).scanner(
-                columns=[*COLUMNS, "_distance"], filter=predicate, prefilter=True, nearest=near
+                columns=[*columns, "_distance"],
+                filter=predicate,
+                prefilter=True,
+                nearest={**near, **(probes if entry.nprobes else {"use_index": False})},
             )
             found.append(scanner.to_table())
         return pa.concat_tables(found)
 
-    def texts(self, scope: Scope, query: str, k: int, predicate: pc.Expression) -> pa.Table:
-        """Best rows by BM25 over any of the query's words.
+    def texts(
+        self, scope: Scope, query: str, k: int, predicate: str, columns: tuple[str, ...] = ANSWER
+    ) -> pa.Table:
+        """Best rows by BM25 over any of the query's words; arguments as for ``vectors``.
 
         Returns:
-            ``COLUMNS`` and ``_score``.
+            The columns and ``_score``.
         """
         from lance.query import MatchQuery
 
+        words = MatchQuery(search_text(query), "search_text")
         found = []
         for entry in self.tables_of(scope):
             scanner = self.dataset(entry.name).scanner(
-                columns=[*COLUMNS, "_score"],
+                columns=[*columns, "_score"],
                 filter=predicate,
                 prefilter=True,
-                full_text_query=MatchQuery(search_text(query), "search_text"),
+                full_text_query=words,
                 limit=k,
             )
             found.append(scanner.to_table())

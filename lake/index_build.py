@@ -13,10 +13,11 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lake.index import MAIN, TableEntry, scope_hash, tenant_hash
+from lake.faults import storage_fault
+from lake.index import MAIN, PAYLOAD, PAYLOAD_COLUMNS, PLAIN_COLUMNS, TableEntry, scope_hash, tenant_hash
 from lake.lake import Lake
-from lake.storage import LocalStorage, S3Storage, storage_fault
-from transforms.schemas import MEMORIES
+from lake.storage import LocalStorage, S3Storage
+from transforms.schemas import INSTANT, MEMORIES
 
 ROWS_PER_FILE = 1 << 20
 IVF_FROM_ROWS = 20_000
@@ -24,21 +25,27 @@ IVF_FROM_ROWS = 20_000
 
 
 def index_schema(dimensions: int) -> pa.Schema:
-    """Arrow schema of an index table: ``schemas.MEMORIES`` with float16 vectors of fixed length.
+    """Arrow schema of an index table: the columns searches read, and the whole memory as JSON.
 
-    Half the bytes make exact search two to three times as fast, and cost recall nothing measurable.
+    Vectors are float16 of fixed length: half the bytes make exact search two to three times as
+    fast, and cost recall nothing measurable.
     """
+    plain = [f for f in MEMORIES.arrow() if f.name in PLAIN_COLUMNS and f.name != "vector"]
     vector = pa.field("vector", pa.list_(pa.float16(), dimensions))
-    return pa.schema([vector if f.name == "vector" else f for f in MEMORIES.arrow()])
+    return pa.schema([*plain, vector, pa.field(PAYLOAD, pa.string(), nullable=False)])
 
 
 def to_batch(frame: pl.DataFrame, dimensions: int) -> pa.RecordBatch:
     """Memories as one record batch; a row without a vector gets zeros, whose cosine is 0 to all."""
-    matrix = vector_matrix(frame["vector"], dimensions).astype(np.float16)
+    rows = MEMORIES.conform(frame)
+    matrix = vector_matrix(rows["vector"], dimensions).astype(np.float16)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), dimensions)
-    plain = MEMORIES.conform(frame).drop("vector").to_arrow()
+    whole = rows.with_columns(pl.col(INSTANT).to_physical()).select(
+        pl.struct(PAYLOAD_COLUMNS).struct.json_encode().alias(PAYLOAD)
+    )
+    plain = rows.drop("vector").hstack(whole).to_arrow()
     schema = index_schema(dimensions)
-    columns = [vectors if f.name == "vector" else plain[f.name].cast(f.type).combine_chunks() for f in schema]
+    columns = [vectors if f.name == "vector" else plain[f.name].cast(f.type) for f in schema]
     return pa.RecordBatch.from_arrays([_one(column) for column in columns], schema=schema)
 
 

@@ -7,11 +7,12 @@ import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lake.storage import LocalStorage, Storage, open_storage
+from lake.storage import LocalStorage, S3Storage, Storage, open_storage
 from transforms.errors import LakeError
 from transforms.ids import tenant_bucket
 from transforms.schemas import Table
 
+FORMAT = "slowwave"
 VERSION = 1
 RECORD = "lake.json"
 DEFAULT_BUCKETS = 16
@@ -56,12 +57,37 @@ def init_lake(uri: str, buckets: int = DEFAULT_BUCKETS) -> Lake:
     """Make a lake, or open the one that is there.
 
     Raises:
-        LakeError: The root holds a lake of another version, or cannot be written.
+        LakeError: The root holds a lake of another version, cannot be written, or lies on a store
+            without conditional writes.
     """
     storage = open_storage(uri)
-    record = {"format": "slowwave", "version": VERSION, "lake_id": secrets.token_hex(8), "buckets": buckets}
-    storage.create(RECORD, (json.dumps(record, indent=1) + "\n").encode())
+    if storage.read(RECORD) is None:
+        require_conditional_writes(storage)
+        record = {"format": FORMAT, "version": VERSION, "lake_id": secrets.token_hex(8), "buckets": buckets}
+        storage.create(RECORD, (json.dumps(record, indent=1) + "\n").encode())
     return open_lake(uri)
+
+
+def require_conditional_writes(storage: Storage) -> None:
+    """Refuse a store on which two writers could both win.
+
+    Raises:
+        LakeError: A conditional write overwrote what was there.
+    """
+    key = f"state/probe-{secrets.token_hex(6)}"
+    storage.write(key, b"first")
+    try:
+        kept = not storage.create(key, b"second")
+        if kept and isinstance(storage, S3Storage):
+            kept = not storage.replace(key, b"third", '"0123456789abcdef0123456789abcdef"')
+        kept = kept and storage.read(key) == b"first"
+    finally:
+        storage.delete(key)
+    if not kept:
+        raise LakeError(
+            f"the store at {storage.uri} ignores conditional writes, so two writers would lose rows",
+            "Use a store that honours If-None-Match and If-Match, or a local directory.",
+        )
 
 
 def open_lake(uri: str) -> Lake:
@@ -74,19 +100,32 @@ def open_lake(uri: str) -> Lake:
     raw = storage.read(RECORD)
     if raw is None:
         raise LakeError(f"there is no lake at {uri}", f"Make one: slowwave --lake {uri} init")
-    try:
-        record = json.loads(raw)
-        version, lake_id, buckets = record["version"], str(record["lake_id"]), int(record["buckets"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise LakeError(
-            f"{RECORD} at {uri} is damaged", "Restore it from a backup; the tables are untouched."
-        ) from error
+    version, lake_id, buckets = _parsed(raw, uri)
     if version != VERSION:
         raise LakeError(
             f"the lake at {uri} has version {version}, this slowwave reads version {VERSION}",
             "Use the slowwave release that made the lake, or migrate a copy of it.",
         )
     return Lake(uri, storage, lake_id, buckets)
+
+
+def _parsed(raw: bytes, uri: str) -> tuple[int, str, int]:
+    """Version, id and buckets of a record; of another version only the version is looked at."""
+    try:
+        record = json.loads(raw)
+        version = record["version"]
+        if record["format"] != FORMAT or not isinstance(version, int):
+            raise ValueError(RECORD)
+        if version != VERSION:
+            return version, "", 0
+        lake_id, buckets = record["lake_id"], record["buckets"]
+        if not (isinstance(lake_id, str) and lake_id and isinstance(buckets, int) and buckets > 0):
+            raise ValueError(RECORD)
+    except (ValueError, KeyError, TypeError) as error:
+        raise LakeError(
+            f"{RECORD} at {uri} is damaged", "Restore it from a backup; the tables are untouched."
+        ) from error
+    return version, lake_id, buckets
 
 
 def as_lake(lake: Lake | str) -> Lake:

@@ -8,33 +8,37 @@ before they touch the disk.
 
 from __future__ import annotations
 
-import fcntl
-import os
+import json
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import UTC, date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import orjson
 import polars as pl
 
+from lake import segments
+from lake.faults import wrapped
 from lake.lake import Lake, as_lake
-from lake.storage import LocalStorage, sync_directory, wrapped
+from lake.storage import LocalStorage
+from transforms.errors import UsageError
 from transforms.normalise import normalise
 from transforms.policy import Policy
 from transforms.quarantine import quarantined
 from transforms.readers.row_shape import ALIASES
-from transforms.readers.rows import rows_batch
+from transforms.readers.rows import refusal, rows_batch
+from transforms.readers.text import JsonFault, load_object
 from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
 SOURCE = "landing"
 PREFIX = "landing"
-SEGMENT_BYTES = 8_000_000
-"""A fuller segment is left for ingest and a new one is begun."""
+_COLUMNS = {table.name: set(table.names) for table in (EPISODES, QUARANTINE)}
+_REQUIRED = {t.name: {c.name for c in t.columns if not c.is_nullable} for t in (EPISODES, QUARANTINE)}
+_MISFITS = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
 @dataclass(frozen=True)
@@ -85,28 +89,79 @@ def append(
         LakeError: There is no lake, or it cannot be written.
     """
     lake, policy, now = as_lake(lake), policy or Policy(), now or datetime.now(UTC)
-    timed = [row if _has_time(row) else {**row, "event_at": now.isoformat()} for row in rows]
-    numbers = range(1, len(timed) + 1)
-    batch = rows_batch(timed, numbers, lambda i: orjson.dumps(timed[i], default=str).decode(), SOURCE)
-    result = normalise(
-        batch.drafts,
-        source=SOURCE,
-        defaults=Defaults(**scope),
-        policy=policy,
-        as_of=now,
-        buckets=lake.buckets,
+    defaults = _defaults(scope)
+    drafts, refusals = _drafts(rows, now)
+    done = normalise(drafts, source=SOURCE, defaults=defaults, policy=policy, as_of=now, buckets=lake.buckets)
+    known = refusals.with_columns(
+        pl.col(name).fill_null(pl.lit(value, pl.String))
+        for name, value in (("tenant_id", defaults.tenant_id), ("user_id", defaults.user_id))
     )
-    refusals = pl.concat([result.refusals, batch.refusals])
-    refused = quarantined(refusals, source=SOURCE, policy=policy.redact, as_of=now, buckets=lake.buckets)
-    for bucket, data in _lines(result.episodes, refused).items():
+    refusals = pl.concat([done.refusals, known]).sort("source_line")
+    refused = QUARANTINE.empty()
+    if refusals.height:
+        refused = quarantined(refusals, source=SOURCE, policy=policy.redact, as_of=now, buckets=lake.buckets)
+    for bucket, data in sorted(_lines(done.episodes, refused).items()):
         _write(lake, bucket, data)
-    order = result.episodes.sort("source_line")["episode_id"].to_list()
+    landed = done.episodes.sort("source_line")["episode_id"].to_list()
     told = [Refused((r["source_line"] or 1) - 1, r["reason"], r["detail"] or "") for r in refusals.to_dicts()]
-    return Receipt(order, sorted(told, key=lambda r: r.index))
+    return Receipt(landed, told)
 
 
-def _has_time(row: Mapping[str, Any]) -> bool:
-    return any(row.get(name) is not None for name in ALIASES["event_at"])
+def _defaults(scope: Mapping[str, str]) -> Defaults:
+    unknown = sorted(set(scope) - set(Defaults.__dataclass_fields__))
+    if unknown:
+        raise UsageError(
+            f"append has no argument {', '.join(unknown)}",
+            f"Defaults are {', '.join(Defaults.__dataclass_fields__)}.",
+        )
+    defaults = Defaults(**scope)
+    if defaults.timezone is not None:
+        try:
+            ZoneInfo(defaults.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise UsageError(
+                f"no time zone {defaults.timezone}", "Use an IANA name such as Europe/Berlin or UTC."
+            ) from error
+    return defaults
+
+
+def _drafts(rows: Sequence[Mapping[str, Any]], now: datetime) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Drafts and refusals of plain Python rows; every row is in one of them."""
+    records, numbers, faults = [], [], []
+    for number, row in enumerate(rows, 1):
+        try:
+            records.append(_record(row, now))
+            numbers.append(number)
+        except JsonFault as fault:
+            faults.append(refusal(fault, ascii(row), number, SOURCE))
+    batch = rows_batch(records, numbers, lambda i: orjson.dumps(records[i]).decode(), SOURCE, faults)
+    return batch.drafts, batch.refusals
+
+
+def _record(row: Mapping[str, Any], now: datetime) -> dict[str, object]:
+    """The row as JSON would carry it: datetimes as ISO text, lone surrogates replaced; timed.
+
+    Raises:
+        JsonFault: It is no mapping, or holds what JSON cannot.
+    """
+    try:
+        raw = orjson.dumps(row, default=_plain, option=_OPTIONS)
+    except TypeError:  # lone surrogates and numbers beyond 64 bits, which the slow encoder takes
+        try:
+            raw = json.dumps(row, default=_plain).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise JsonFault("invalid_json", "the row holds a value that JSON cannot") from error
+    record = load_object(raw)
+    has_time = any(record.get(name) is not None for name in ALIASES["event_at"])
+    return record if has_time else {**record, "event_at": now.isoformat()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return str(value)
 
 
 def _lines(episodes: pl.DataFrame, refused: pl.DataFrame) -> dict[int, bytes]:
@@ -122,103 +177,21 @@ def _lines(episodes: pl.DataFrame, refused: pl.DataFrame) -> dict[int, bytes]:
 def _write(lake: Lake, bucket: int, data: bytes) -> None:
     if isinstance(lake.storage, LocalStorage):
         with wrapped("landing rows"):
-            _segment(lake.storage.root, bucket).append(data)
+            segments.segment(lake.storage.root / PREFIX / f"{bucket:03d}").append(data)
     else:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        lake.storage.write(f"{PREFIX}/{bucket:03d}/sealed-{stamp}-{secrets.token_hex(6)}.jsonl", data)
-
-
-class _Segment:
-    """This process's open segment of one bucket."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._lock = threading.Lock()
-        self._path: Path | None = None
-        self._file = -1
-
-    def append(self, data: bytes) -> None:
-        with self._lock:
-            file = self._locked_file()
-            try:
-                start = os.fstat(file).st_size
-                try:
-                    _write_all(file, data)
-                    os.fdatasync(file)
-                except OSError:
-                    os.ftruncate(file, start)
-                    raise
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)
-
-    def _locked_file(self) -> int:
-        """Descriptor of a segment that is open, not sealed, not full, and locked."""
-        while True:
-            if self._file < 0:
-                self._begin()
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            if self._is_current():
-                return self._file
-            os.close(self._file)
-            self._file = -1
-
-    def _is_current(self) -> bool:
-        here = os.fstat(self._file)
-        try:
-            there = self._path.stat() if self._path else None
-        except FileNotFoundError:
-            return False
-        return there is not None and there.st_ino == here.st_ino and here.st_size < SEGMENT_BYTES
-
-    def _begin(self) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        name = f"open-{os.getpid()}-{secrets.token_hex(6)}.jsonl"
-        self._path = self._directory / name
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
-        sync_directory(self._directory)
-
-
-_segments: dict[tuple[int, str, int], _Segment] = {}
-_segments_lock = threading.Lock()
-
-
-def _segment(root: Path, bucket: int) -> _Segment:
-    """The segment of this process (a forked child gets its own) for a bucket of a lake."""
-    key = (os.getpid(), str(root), bucket)
-    with _segments_lock:
-        if key not in _segments:
-            _segments[key] = _Segment(root / PREFIX / f"{bucket:03d}")
-        return _segments[key]
-
-
-def _write_all(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]
+        name = f"{segments.SEALED}{stamp}-{secrets.token_hex(6)}.jsonl"
+        lake.storage.write(f"{PREFIX}/{bucket:03d}/{name}", data)
 
 
 def seal(lake: Lake) -> list[str]:
     """Close every open segment to its writers. Returns the keys of all sealed ones, by name."""
     if isinstance(lake.storage, LocalStorage):
         for entry in lake.storage.entries(PREFIX):
-            if "/open-" in entry.key:
+            if f"/{segments.OPEN}" in entry.key:
                 with wrapped("sealing landed rows"):
-                    _seal_file(lake.storage.path(entry.key))
-    return [e.key for e in lake.storage.entries(PREFIX) if "/sealed-" in e.key]
-
-
-def _seal_file(path: Path) -> None:
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:  # another ingest sealed it
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        path.rename(path.with_name(path.name.replace("open-", "sealed-", 1)))
-    except FileNotFoundError:
-        return
-    finally:
-        os.close(file)
+                    segments.seal_file(lake.storage.path(entry.key))
+    return [e.key for e in lake.storage.entries(PREFIX) if f"/{segments.SEALED}" in e.key]
 
 
 def remove(lake: Lake, keys: Sequence[str]) -> None:
@@ -228,17 +201,44 @@ def remove(lake: Lake, keys: Sequence[str]) -> None:
 
 
 def segment_rows(lines: Sequence[bytes], table: Table) -> tuple[pl.DataFrame, list[bytes]]:
-    """Rows of one table among landed lines, and the lines that are not JSON (torn by a crash)."""
+    """Rows of one table among landed lines, and the lines that are no landed row (torn by a crash)."""
     rows, torn = [], []
     for line in lines:
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
+        name, row = _landed_row(line)
+        if row is None:
             torn.append(line)
-            continue
-        if isinstance(record, dict) and table.name in record:
-            rows.append(record[table.name])
-    return _frame(rows, table), torn
+        elif name == table.name:
+            rows.append((line, row))
+    try:
+        return _frame([row for _, row in rows], table), torn
+    except _MISFITS:
+        return _frames(rows, table, torn)
+
+
+def _landed_row(line: bytes) -> tuple[str, dict[str, Any] | None]:
+    """Table and row of one line; no row where the line is not one of ours, whole."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return "", None
+    if isinstance(record, dict) and len(record) == 1:
+        name, row = next(iter(record.items()))
+        if name in _COLUMNS and isinstance(row, dict) and _REQUIRED[name] <= row.keys() <= _COLUMNS[name]:
+            return name, row
+    return "", None
+
+
+def _frames(
+    rows: Sequence[tuple[bytes, dict[str, Any]]], table: Table, torn: list[bytes]
+) -> tuple[pl.DataFrame, list[bytes]]:
+    """Row by row, where a value of one of them is of a wrong type."""
+    kept, torn = [table.empty()], list(torn)
+    for line, row in rows:
+        try:
+            kept.append(_frame([row], table))
+        except _MISFITS:
+            torn.append(line)
+    return pl.concat(kept), torn
 
 
 def _frame(rows: list[dict[str, Any]], table: Table) -> pl.DataFrame:

@@ -8,84 +8,32 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from lake.answers import Context, Memory, best_memories, packed_context
+from lake.candidates import Candidates, Ranked, index_candidates, joined, ranked
+from lake.index import Generation, Pointer, load_manifest, read_pointer
 from lake.lake import Lake, as_lake
-from transforms import scoring
-from transforms.embedding import vector_space, with_text_hash
-from transforms.errors import ModelMismatchError, UsageError
-from transforms.memories import memories
-from transforms.packing import Packed, pack
+from lake.scope import Filters, Scope
+from transforms.embedding import vector_space
+from transforms.errors import LakeError, ModelMismatchError, UsageError
+from transforms.packing import pack
 from transforms.policy import Policy
-from transforms.schemas import MEMORIES
+from transforms.schemas import KINDS
 
 if TYPE_CHECKING:
     from lake.embedders.protocol import Embedder
     from lake.fresh import FreshTail
-    from lake.index import Generation, Scope
+    from lake.fresh_memories import FreshMemories
 
-FACTORS = {
-    "relevance": "relevance",
-    "recency": "recency",
-    "importance": "importance_factor",
-    "frequency": "frequency",
-    "type": "type_factor",
-}
-"""Name of each factor as it is returned, and the column of ``scoring.score`` that holds it."""
+__all__ = ["Context", "Memory", "Recall"]
 
-
-@dataclass(frozen=True)
-class Memory:
-    """One recalled memory. ``score`` is the weighted sum of ``factors``; all lie in 0..1."""
-
-    id: str
-    kind: str
-    text: str
-    score: float
-    factors: dict[str, float]
-    event_at: datetime
-    source_refs: list[str]
-    user_id: str | None
-    agent_id: str | None
-    session_id: str | None
-    role: str | None
-    speaker: str | None
-    outcome: str | None
-    is_fresh: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that ``--json`` prints."""
-        shown = (
-            {name: getattr(self, name) for name in self.__slots__}
-            if hasattr(self, "__slots__")
-            else dict(self.__dict__)
-        )
-        return {**shown, "event_at": self.event_at.isoformat()}
-
-
-@dataclass(frozen=True)
-class Context:
-    """A packed context: the text for a prompt, and the report of what went in and what did not."""
-
-    text: str
-    tokens_used: int
-    tokens_available: int
-    packed: int
-    summarised: int
-    dropped: int
-    by_tier: list[dict[str, Any]]
-    memories: list[Memory]
-    dropped_rows: list[dict[str, Any]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that ``--json`` prints."""
-        return {**self.__dict__, "memories": [memory.as_dict() for memory in self.memories]}
+ATTEMPTS = 5
+"""Openings of an index that is switched and removed while it is read."""
 
 
 class Recall:
@@ -106,8 +54,7 @@ class Recall:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._generation: Generation | None = None
-        self._tail: FreshTail | None = None
-        self._fresh_vectors: dict[str, list[float]] = {}
+        self._fresh: tuple[FreshTail, FreshMemories] | None = None
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="slowwave-recall")
 
     def search(
@@ -134,20 +81,21 @@ class Recall:
             tenant_wide: Search all users and agents of the tenant.
             k: Most rows; the policy's ``default_k`` where None.
             kinds: Only these kinds.
-            as_of: Rows expired at this instant are not served; the clock where None.
+            as_of: The instant to answer at: rows expired at it, or of a later event, are not served.
+                Where None it is now, and a row whose writer's clock is ahead is served.
 
         Raises:
-            UsageError: No scope, an empty query or a k below 1.
+            UsageError: No scope, an empty query, a k below 1, an unknown kind, or an as_of without zone.
             ModelMismatchError: The index was built with another model.
         """
-        scope = self._scope(tenant, user, agent, session, tenant_wide)
+        scope = Scope(tenant, user, agent, session, tenant_wide)
         wanted = self._policy.recall.default_k if k is None else k
         if wanted < 1:
             raise UsageError(f"k is {wanted}", "Ask for at least one.")
-        kept, _ = self._ranked(
-            query, scope, kinds, _instant(as_of), max(wanted, self._policy.recall.candidates)
+        candidates = max(wanted, self._policy.recall.candidates)
+        return best_memories(
+            self._ranked(query, scope, self._filters(as_of, kinds), candidates, wanted), wanted
         )
-        return _typed(kept.head(wanted))
 
     def context(
         self,
@@ -168,7 +116,7 @@ class Recall:
             tenant: As for ``search``, like the other scope arguments.
             user: Person.
             agent: Agent.
-            session: Conversation; its own rows count as working memory.
+            session: Conversation.
             tenant_wide: Search the whole tenant.
             budget: Most tokens of the text; the policy's default where None.
             as_of: As for ``search``.
@@ -178,9 +126,9 @@ class Recall:
         """
         from lake.tokens import count_tokens, truncate_tokens
 
-        scope = self._scope(tenant, user, agent, session, tenant_wide)
+        scope = Scope(tenant, user, agent, session, tenant_wide)
         policy = self._policy.context
-        kept, duplicates = self._ranked(query, scope, None, _instant(as_of), policy.candidates)
+        kept, repeated = self._ranked(query, scope, self._filters(as_of, None), policy.candidates).frames()
         floor = self._policy.recall.relevance_floor.get(vector_space(self._model().model_key), 0.0)
         packed = pack(
             kept,
@@ -189,89 +137,79 @@ class Recall:
             count=lambda texts: count_tokens(texts, policy.encoding),
             shorten=lambda text, limit: truncate_tokens(text, limit, policy.encoding),
             relevance_floor=floor,
-            already_dropped=duplicates,
+            already_dropped=repeated,
         )
-        return _context(packed)
+        return packed_context(packed)
 
-    def _scope(
-        self, tenant: str, user: str | None, agent: str | None, session: str | None, tenant_wide: bool
-    ) -> Scope:
-        from lake.index import Scope
-
-        return Scope(tenant, user, agent, session, tenant_wide)
+    def _filters(self, as_of: datetime | None, kinds: Sequence[str] | None) -> Filters:
+        if as_of is not None and as_of.tzinfo is None:
+            raise UsageError("as_of has no time zone", "Pass an aware datetime.")
+        known = {*KINDS, *self._policy.decay.half_life_days}
+        if kinds is not None and (isinstance(kinds, str) or not kinds or not known.issuperset(kinds)):
+            raise UsageError(f"kinds is {kinds!r}", f"Pass some of {', '.join(sorted(known))}.")
+        return Filters(
+            as_of=datetime.now(UTC) if as_of is None else as_of.astimezone(UTC),
+            is_replay=as_of is not None,
+            kinds=None if kinds is None else tuple(kinds),
+            max_sensitivity=self._policy.recall.max_sensitivity,
+        )
 
     def _ranked(
-        self, query: str, scope: Scope, kinds: Sequence[str] | None, as_of: datetime, candidates: int
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Scored candidates without near-duplicates, and those; with ``is_fresh``."""
+        self, query: str, scope: Scope, filters: Filters, candidates: int, limit: int | None = None
+    ) -> Ranked:
+        """Scored candidates of the index and the fresh tail, near-duplicates marked.
+
+        The index's state is read before the tail's and the landed rows before the tables, the way a
+        row moves, so that a row on its way is met at least once; twice is put right by its id.
+        """
         if not query.strip():
             raise UsageError("the query is empty", "Say what to look for.")
-        vector = self._query_vector(query)
-        found = self._candidates(query, vector, scope, kinds, as_of, candidates)
-        dimensions = self._model().dimensions
-        matrix = found["vector"].explode().to_numpy().reshape(-1, dimensions) if found.height else None
-        plain = found.drop("vector")
-        scored = scoring.score(plain, policy=self._policy, as_of=as_of)
-        if matrix is not None:
-            order = scored.select("memory_id").join(
-                plain.select("memory_id").with_row_index("position"),
-                on="memory_id",
-                how="left",
-                maintain_order="left",
-            )
-            matrix = matrix[order["position"].to_numpy()]
-        return scoring.drop_near_duplicates(scored, matrix, threshold=self._policy.recall.duplicate_cosine)
+        # Zeros where the model refuses the query, whose words then still find rows.
+        vector = self._model().embed([query]).vectors[0]
+        since, published = self._published(query, vector, scope, filters, candidates)
+        fresh = self._unpublished(query, vector, scope, filters, candidates, since)
+        return ranked(joined(published, fresh, len(vector)), self._policy, filters, limit)
 
-    def _candidates(
+    def _published(
+        self, query: str, vector: NDArray[np.float32], scope: Scope, filters: Filters, candidates: int
+    ) -> tuple[int, Candidates | None]:
+        """Version of episodes the live generation holds (-1: none), and candidates from it.
+
+        Raises:
+            LakeError: The index cannot be read.
+        """
+        failed: Generation | None = None
+        for _ in range(ATTEMPTS):
+            generation = self._live(failed)
+            if generation is None:
+                return -1, None
+            try:
+                found = index_candidates(generation, self._pool, query, vector, scope, filters, candidates)
+            except (OSError, ValueError, RuntimeError) as error:
+                if failed is not None and failed.manifest.generation == generation.manifest.generation:
+                    raise LakeError(
+                        f"generation {generation.manifest.generation} of the index cannot be read",
+                        "Publish again, or roll back.",
+                    ) from error
+                failed = generation  # it may have been removed between pointer and read
+            else:
+                return int(generation.manifest.inputs["episodes"]), found
+        raise LakeError("the index is switched faster than it can be read", "Keep more generations.")
+
+    def _unpublished(
         self,
         query: str,
         vector: NDArray[np.float32],
         scope: Scope,
-        kinds: Sequence[str] | None,
-        as_of: datetime,
+        filters: Filters,
         candidates: int,
-    ) -> pl.DataFrame:
-        """Rows of the index by vector and by text, and of the fresh tail, each with cosine and bm25."""
-        from lake.candidates import fresh_candidates, index_candidates
-
-        for attempt in (1, 2):
-            generation = self._live(reload=attempt == 2)
-            try:
-                published = index_candidates(
-                    generation, self._pool, query, vector, scope, kinds, as_of, candidates
-                )
-                break
-            except (OSError, ValueError):  # the generation was removed between pointer and read
-                if attempt == 2:
-                    raise
-        since = int(generation.manifest.inputs["episodes"]) if generation else -1
-        rows = self._fresh().episodes(scope, since, as_of)
-        fresh = fresh_candidates(self._as_memories(rows, as_of), query, vector, kinds, candidates)
-        both = [frame for frame in (published, fresh) if frame is not None and frame.height]
-        if not both:
-            return published if published is not None else fresh
-        # The published copy of a row wins: it carries what consolidation added.
-        return pl.concat(both).unique("memory_id", keep="first", maintain_order=True)
-
-    def _as_memories(self, episodes: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-        """Fresh rows as memories, embedded now; a text is embedded once a process."""
-        if episodes.is_empty():
-            return MEMORIES.empty()
-        hashed = with_text_hash(episodes, self._policy.embed.max_text_chars)
-        missing = hashed.unique("text_hash").filter(~pl.col("text_hash").is_in(list(self._fresh_vectors)))
-        if missing.height:
-            done = self._model().embed(missing["embedding_text"].to_list())
-            for i, name in enumerate(missing["text_hash"]):
-                self._fresh_vectors[name] = [] if i in done.refused else done.vectors[i].tolist()
-        vectors = pl.DataFrame({"text_hash": hashed["text_hash"].unique()}).with_columns(
-            vector=pl.col("text_hash").map_elements(self._fresh_vectors.get, return_dtype=pl.List(pl.Float32))
-        )
-        return memories(hashed, vectors, self._policy, as_of)
-
-    def _query_vector(self, query: str) -> NDArray[np.float32]:
-        """The query's vector; zeros where the model refuses it, so that its words still find rows."""
-        vector: NDArray[np.float32] = self._model().embed([query]).vectors[0]
-        return vector
+        since: int,
+    ) -> Candidates | None:
+        tail, fresh = self._tail()
+        episodes = tail.episodes(scope, since)
+        if episodes is None:
+            return None
+        return fresh.candidates(episodes, query, vector, scope, filters, candidates)
 
     def _model(self) -> Embedder:
         if self._embedder is None:
@@ -280,29 +218,28 @@ class Recall:
             self._embedder = make_embedder(EmbedderConfig())
         return self._embedder
 
-    def _fresh(self) -> FreshTail:
+    def _tail(self) -> tuple[FreshTail, FreshMemories]:
         from lake.fresh import FreshTail
+        from lake.fresh_memories import FreshMemories
 
         with self._lock:
-            if self._tail is None:
-                self._tail = FreshTail(self._lake, self._policy)
-            return self._tail
+            if self._fresh is None:
+                self._fresh = FreshTail(self._lake, self._policy), FreshMemories(self._policy, self._model())
+            return self._fresh
 
-    def _live(self, *, reload: bool = False) -> Generation | None:
-        """The live generation, opened again after a switch; None before the first publish.
+    def _live(self, failed: Generation | None) -> Generation | None:
+        """The live generation, opened again after a switch or a failure; None before the first publish.
 
         Raises:
             ModelMismatchError: It holds vectors of another space than this reader's model.
         """
-        from lake.index import Generation, load_manifest, read_pointer
-
         pointer = read_pointer(self._lake)
         if pointer is None:
             return None
         with self._lock:
             held = self._generation
-            if reload or held is None or held.manifest.generation != pointer.generation:
-                held = Generation(self._lake, load_manifest(self._lake, pointer.generation))
+            if held is None or held is failed or held.manifest.generation != pointer.generation:
+                held = self._opened(pointer)
                 self._generation = held
         space = vector_space(self._model().model_key)
         if held.manifest.space != space:
@@ -312,36 +249,17 @@ class Recall:
             )
         return held
 
+    def _opened(self, pointer: Pointer) -> Generation:
+        """The generation pointed to, or the one pointed to by now where it has gone meanwhile.
 
-def _instant(as_of: datetime | None) -> datetime:
-    if as_of is None:
-        return datetime.now(UTC)
-    if as_of.tzinfo is None:
-        raise UsageError("as_of has no time zone", "Pass an aware datetime.")
-    return as_of.astimezone(UTC)
-
-
-def _typed(scored: pl.DataFrame) -> list[Memory]:
-    return [
-        Memory(
-            id=row["memory_id"],
-            factors={name: row[column] for name, column in FACTORS.items()},
-            **{name: row[name] for name in Memory.__dataclass_fields__ if name not in ("id", "factors")},
-        )
-        for row in scored.to_dicts()
-    ]
-
-
-def _context(packed: Packed) -> Context:
-    dropped = packed.dropped.select("memory_id", "tier", "score", "reason").rename({"memory_id": "id"})
-    return Context(
-        packed.text,
-        packed.tokens_used,
-        packed.tokens_available,
-        packed.packed_count,
-        packed.summarised_count,
-        packed.dropped_count,
-        packed.by_tier().to_dicts(),
-        _typed(packed.rows),
-        dropped.to_dicts(),
-    )
+        Raises:
+            LakeError: The live generation has no manifest.
+        """
+        while True:
+            try:
+                return Generation(self._lake, load_manifest(self._lake, pointer.generation))
+            except LakeError:
+                now = read_pointer(self._lake)
+                if now is None or now.generation == pointer.generation:
+                    raise
+                pointer = now

@@ -48,19 +48,21 @@ def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Calla
     if not names:
         raise InputError(f"{url}: no object at or below it", "Check bucket and prefix.")
 
-    def opener(path: str) -> Callable[[], BinaryIO]:
-        def open_object() -> BinaryIO:
-            try:
-                reader = obstore.open_reader(store, path)
-            except (BaseError, OSError) as error:
-                raise InputError(
-                    f"{path}: cannot be read", "Check that the object is still there."
-                ) from error
-            return cast(BinaryIO, io.BufferedReader(_Object(reader), buffer_size=1 << 20))
+    return [(name, _opener(store, path)) for name, path in sorted(names.items())]
 
-        return open_object
 
-    return [(name, opener(path)) for name, path in sorted(names.items())]
+def _opener(store: Any, path: str) -> Callable[[], BinaryIO]:
+    import obstore
+    from obstore.exceptions import BaseError
+
+    def open_object() -> BinaryIO:
+        try:
+            reader = obstore.open_reader(store, path)
+        except (BaseError, OSError) as error:
+            raise InputError(f"{path}: cannot be read", "Check that the object is still there.") from error
+        return cast(BinaryIO, io.BufferedReader(_Object(reader), buffer_size=1 << 20))
+
+    return open_object
 
 
 class _Object(io.RawIOBase):

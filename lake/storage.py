@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from transforms.errors import LakeError, SlowwaveError, StorageError
+from lake.faults import storage_fault, wrapped
+from transforms.errors import LakeError, StorageError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_TEMPORARY = ".tmp"
+_CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP}
+"""What file systems without directory sync say; there is nothing more to be done on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +54,8 @@ class Storage(Protocol):
     def delete(self, key: str) -> None:
         """Remove; nothing happens where there is none."""
 
-
-def storage_fault(error: BaseException, where: str) -> SlowwaveError:
-    """The error that a caller sees for a library's or the system's write failure."""
-    number = getattr(error, "errno", None)
-    text = str(error).lower()
-    full = ("no space left", "os error 28", "quota exceeded", "disk full", "os error 122")
-    denied = ("permission denied", "os error 13", "read-only file system", "os error 30", "accessdenied")
-    if number in _FULL or any(mark in text for mark in full):
-        return StorageError(
-            f"{where}: the disk is full", "Free space and run again; nothing that landed is lost."
-        )
-    if number in _DENIED or any(mark in text for mark in denied):
-        return LakeError(f"{where}: permission denied", "Give this user write permission on the lake.")
-    return StorageError(f"{where}: {_first_line(error)}", "Check the disk or object store, then run again.")
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:200]
-
-
-@contextmanager
-def wrapped(where: str) -> Iterator[None]:
-    """Turn system errors inside the block into slowwave's own."""
-    try:
-        yield
-    except OSError as error:
-        raise storage_fault(error, where) from error
+    def sweep(self, prefix: str, older_than_seconds: float) -> int:
+        """Remove what killed writers left half written below the prefix. Returns how many went."""
 
 
 class LocalStorage:
@@ -129,8 +106,8 @@ class LocalStorage:
     def _stage(self, key: str, data: bytes) -> Path:
         """A synced temporary file beside the target."""
         target = self.path(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}.tmp"
+        make_directory(target.parent)
+        temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}{_TEMPORARY}"
         try:
             with temporary.open("xb") as file:
                 file.write(data)
@@ -164,6 +141,20 @@ class LocalStorage:
         """See ``Storage.delete``."""
         with wrapped(f"deleting {key}"):
             self.path(key).unlink(missing_ok=True)
+
+    def sweep(self, prefix: str, older_than_seconds: float) -> int:
+        """See ``Storage.sweep``."""
+        latest = time.time() - older_than_seconds
+        gone = 0
+        with wrapped(f"sweeping {prefix}"):
+            for path in self.path(prefix).rglob(f".*{_TEMPORARY}"):
+                try:
+                    if path.stat().st_mtime <= latest:
+                        path.unlink()
+                        gone += 1
+                except FileNotFoundError:  # its writer was alive after all
+                    continue
+        return gone
 
 
 class S3Storage:
@@ -237,6 +228,11 @@ class S3Storage:
             except FileNotFoundError:
                 return
 
+    def sweep(self, prefix: str, older_than_seconds: float) -> int:
+        """See ``Storage.sweep``: an object is whole or is not."""
+        del prefix, older_than_seconds
+        return 0
+
     @contextmanager
     def _wrapped(self, where: str) -> Iterator[None]:
         from obstore.exceptions import BaseError
@@ -253,8 +249,26 @@ def _client_options() -> dict[str, Any]:
     return {"allow_http": allowed, "timeout": "30s"}
 
 
+def make_directory(path: Path) -> None:
+    """Make a directory and what it lies in; a power cut does not undo it."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_directory(path.parent)
+
+
 def sync_directory(path: Path) -> None:
     """Make a rename or creation in the directory survive a power cut."""
+    try:
+        sync_file(path)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def sync_file(path: Path) -> None:
+    """Make what another library wrote survive a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

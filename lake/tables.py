@@ -14,16 +14,22 @@ from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
+from lake.faults import storage_fault, wrapped
 from lake.lake import Lake
-from lake.storage import storage_fault
-from transforms.errors import BusyError, LakeError
+from lake.parts import ROW_GROUP_ROWS, remove_parts, write_parts
+from lake.storage import make_directory, sync_directory, sync_file
+from transforms.errors import BusyError, LakeError, SlowwaveError
 from transforms.schemas import Table
 
 ATTEMPTS = 12
-_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=131_072)
+_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=ROW_GROUP_ROWS)
+SAFE_HOURS = 12
+"""Longer than any write or merge takes."""
+_WRITTEN_BACK_SECONDS = 300.0
+"""The kernel has written older changes to disk of its own accord, many times over."""
 
 Result = TypeVar("Result")
 
@@ -43,6 +49,11 @@ def create_table(lake: Lake, table: Table) -> DeltaTable:
     existing = open_table(lake, table)
     if existing is not None:
         return existing
+
+    root = local_root(lake)
+    if root is not None:
+        with wrapped(f"creating table {table.name}"):
+            make_directory(root / "tables" / table.name / "_delta_log")
 
     def make() -> DeltaTable:
         return DeltaTable.create(
@@ -82,24 +93,55 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
     if frame.is_empty():
         return
     rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
-    data = rows.to_arrow().cast(table.arrow())
     create_table(lake, table)
+    actions = write_parts(lake, table, rows)
     # Named, so that an attempt which was committed but reported as failed is not written again.
     batch_id = secrets.token_hex(16)
 
+    def is_committed(state: DeltaTable) -> bool:
+        return state.transaction_version(batch_id) is not None
+
     def commit() -> None:
         state = DeltaTable(lake.table_uri(table))
-        if state.transaction_version(batch_id) is not None:
-            return
-        write_deltalake(
-            state,
-            data,
-            mode="append",
-            writer_properties=_WRITER,
-            commit_properties=CommitProperties(app_transactions=[Transaction(batch_id, 1)]),
-        )
+        if not is_committed(state):
+            state.create_write_transaction(
+                actions,
+                "append",
+                table.arrow(),
+                list(table.partition_by) or None,
+                commit_properties=CommitProperties(app_transactions=[Transaction(batch_id, 1)]),
+            )
 
-    retried(commit, f"appending to {table.name}")
+    try:
+        retried(commit, f"appending to {table.name}")
+    except SlowwaveError:
+        if lake.is_local and not _holds(lake, table, is_committed):
+            remove_parts(lake.storage, table, [action.path for action in actions])
+        raise
+    _sync_log(lake, table)
+
+
+def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) -> bool:
+    """Whether the table meets a condition; true where it cannot be read, to keep what it may hold."""
+    try:
+        state = open_table(lake, table)
+    except SlowwaveError:
+        return True
+    return state is None or condition(state)
+
+
+def _sync_log(lake: Lake, table: Table) -> None:
+    """Make the newest commits survive a power cut: ours, and those of others that ours stands on."""
+    root = local_root(lake)
+    if root is None:
+        return
+    log = root / "tables" / table.name / "_delta_log"
+    latest = time.time() - _WRITTEN_BACK_SECONDS
+    with wrapped(f"syncing {table.name}"):
+        for path in log.glob("*.json"):
+            if path.stat().st_mtime >= latest:
+                sync_file(path)
+        sync_directory(log)
 
 
 def retried(action: Callable[[], Result], where: str) -> Result:
@@ -160,17 +202,21 @@ def data_files(lake: Lake, table: Table, *, at_version: int | None = None) -> fr
     Raises:
         LakeError: The version is no longer in the log.
     """
-    try:
-        state = DeltaTable(lake.table_uri(table), version=at_version)
-    except TableNotFoundError:
+    state = open_table(lake, table) if at_version is None else _at_version(lake, table, at_version)
+    if state is None:
         return frozenset()
+    root = f"{lake.table_uri(table)}/"
+    names = (uri.removeprefix("file://").removeprefix(root) for uri in state.file_uris())
+    return frozenset(names)
+
+
+def _at_version(lake: Lake, table: Table, at_version: int) -> DeltaTable:
+    try:
+        return DeltaTable(lake.table_uri(table), version=at_version)
     except (DeltaError, OSError) as error:
         raise LakeError(
             f"table {table.name} has no version {at_version} any more", "Run without a starting version."
         ) from error
-    root = f"{lake.table_uri(table)}/"
-    names = (uri.removeprefix("file://").removeprefix(root) for uri in state.file_uris())
-    return frozenset(names)
 
 
 def added_files(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
@@ -185,29 +231,49 @@ def added_files(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
 
 
 def compact(lake: Lake, table: Table) -> int:
-    """Merge small files partition by partition. Returns how many files went."""
-    state = open_table(lake, table)
-    if state is None:
+    """Merge small files partition by partition. Returns by how many files the table shrank."""
+    if open_table(lake, table) is None:
         return 0
+    before = data_files(lake, table)
     result = retried(
         lambda: DeltaTable(lake.table_uri(table)).optimize.compact(writer_properties=_WRITER),
         f"compacting {table.name}",
     )
+    root = local_root(lake)
+    if root is not None:
+        with wrapped(f"compacting {table.name}"):
+            for name in data_files(lake, table) - before:
+                sync_file(root / "tables" / table.name / name)
+    _sync_log(lake, table)
     return int(result["numFilesRemoved"]) - int(result["numFilesAdded"])
 
 
 def vacuum(lake: Lake, table: Table, retention_hours: int) -> int:
-    """Remove superseded files older than the retention. Returns how many went."""
-    state = open_table(lake, table)
-    if state is None:
+    """Remove what no version of the last hours needs: superseded files, and those of killed writers.
+
+    Args:
+        lake: Where.
+        table: Which.
+        retention_hours: From ``SAFE_HOURS`` on, files that no commit names go, too; below it they
+            stay, because they may be those of a writer that is about to commit.
+
+    Returns:
+        How many files went.
+    """
+    if open_table(lake, table) is None:
         return 0
     removed = retried(
         lambda: DeltaTable(lake.table_uri(table)).vacuum(
-            retention_hours=retention_hours, dry_run=False, enforce_retention_duration=False
+            retention_hours=retention_hours,
+            dry_run=False,
+            enforce_retention_duration=False,
+            full=retention_hours >= SAFE_HOURS,
         ),
         f"vacuuming {table.name}",
     )
-    return len(removed)
+    if retention_hours < SAFE_HOURS:
+        return len(removed)
+    return len(removed) + lake.storage.sweep(f"tables/{table.name}", retention_hours * 3600)
 
 
 def size_bytes(lake: Lake, table: Table) -> int:

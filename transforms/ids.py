@@ -18,7 +18,9 @@ def digest(text: str) -> str:
 
 def digest_series(texts: Iterable[str]) -> pl.Series:
     """``digest`` of each text, as a string series."""
-    return pl.Series([digest(text) for text in texts], dtype=pl.String)
+    # Not through ``digest``: on a million rows the call itself is a third of the time.
+    made = [blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() for t in texts]
+    return pl.Series(made, dtype=pl.String)
 
 
 def row_id(*parts: str) -> str:
@@ -32,7 +34,7 @@ def row_ids(frame: pl.DataFrame, *parts: str | pl.Expr) -> pl.Series:
     keys = frame.select(
         pl.concat_str([e.cast(pl.String).fill_null("") for e in exprs], separator=SEPARATOR)
     ).to_series()
-    return digest_series(keys)
+    return digest_series(keys.to_list())
 
 
 def tenant_bucket(tenant_id: str, buckets: int) -> int:

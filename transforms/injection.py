@@ -20,24 +20,31 @@ _OPENING = r"(?:^|[.!?:;\n\"'>*(\-]\s*|\b(?:please|must|should|now|to|and)\s+)"
 _READER = r"(?:user|human|operator|owner|customer|person)"
 
 _ENGLISH = (
-    r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|every|the|your|these|those|my|of)\s+){0,4}"
+    r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|every|the|your|these|those|my"
+    r"|of)\s+){0,4}"
     r"(?:previous|prior|above|earlier|preceding|existing|original|system|safety)\s+(?:\w+\s+){0,2}"
-    r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|messages?|commands?|constraints?)\b",
-    r"\b(?:ignore|disregard|forget)\s+(?:everything|all|anything)\s+(?:above|before\s+this|you\s+(?:were|have\s+been|know))",
-    r"\b(?:ignore|disregard|forget)\s+(?:all\s+)?your\s+(?:\w+\s+)?(?:instructions|rules|guidelines|training)\b",
+    r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|messages?|commands?"
+    r"|constraints?)\b",
+    r"\b(?:ignore|disregard|forget)\s+(?:everything|all|anything)\s+(?:above|before\s+this|you\s+(?:were"
+    r"|have\s+been|know))",
+    r"\b(?:ignore|disregard|forget)\s+(?:all\s+)?your\s+(?:\w+\s+)?(?:instructions|rules|guidelines"
+    r"|training)\b",
     r"\byou\s+(?:must|will|shall|should|have\s+to)\s+now\b",
     r"\bfrom\s+now\s+on,?\s+(?:you\b|always\b|never\b|respond\b|answer\b|reply\b)",
     r"\byou\s+are\s+(?:now\s+)?in\s+(?:developer|debug|admin|god|jailbreak|unrestricted|dan)\s+mode\b",
     r"\byou\s+are\s+now\s+(?:dan\b|(?:an?\s+)?(?:unrestricted|unfiltered|jailbroken|different)\b)",
     rf"\b(?:do\s+not|don'?t|never)\s+(?:tell|inform|alert|notify|warn|ask)\s+(?:the\s+|your\s+)?{_READER}\b",
-    rf"\b(?:do\s+not|don'?t|never)\s+(?:mention|reveal|show|disclose|say)\s+(?:\w+\s+){{1,3}}to\s+(?:the\s+|your\s+)?{_READER}\b",
+    rf"\b(?:do\s+not|don'?t|never)\s+(?:mention|reveal|show|disclose"
+    rf"|say)\s+(?:\w+\s+){{1,3}}to\s+(?:the\s+|your\s+)?{_READER}\b",
     rf"\bwithout\s+(?:telling|informing|asking|notifying|alerting)\s+(?:the\s+|your\s+)?{_READER}\b",
     _OPENING + r"always\s+(?:approve|authori[sz]e|comply|obey)\b",
     _OPENING + r"(?:important\W{0,3}\s*)?remember(?:\s+this)?\s*:",
     _OPENING
-    + r"remember\s+that\s+(?:you\s+(?:must|should|are|can)|(?:the\s+)?(?:user|admin|agent|assistant)\s+(?:\w+\s+)?"
+    + r"remember\s+that\s+(?:you\s+(?:must|should|are|can)|(?:the\s+)?(?:user|admin|agent|assistant)\s+"
+    r"(?:\w+\s+)?"
     r"(?:wants|approved?s?|allows?|prefers|agreed|is)|from\s+now\b)",
-    r"\b(?:save|store|add|write|record|commit)\s+(?:this|the\s+following|that)\s+(?:\w+\s+){0,2}(?:to|in|into)\s+"
+    r"\b(?:save|store|add|write|record|commit)\s+(?:this|the\s+following|that)\s+(?:\w+\s+){0,2}(?:to|in"
+    r"|into)\s+"
     r"(?:your|the\s+agent'?s?|the\s+assistant'?s?)\s+(?:long[- ]term\s+)?memory\b",
     r"\b(?:reveal|print|repeat|show|output|leak|send|share|disclose|return)\s+(?:\w+\s+){0,3}"
     r"(?:system|hidden|initial|developer)\s+(?:prompt|instructions?)\b",
@@ -52,24 +59,30 @@ _ROLE_SPOOFS = (
     r"\[/?INST\]|<</?SYS>>",
     r"(?:^|\n)\s*(?:#{1,4}\s*)?assistant\s*:\s*\S",
     r"(?:^|\n)\s*(?:#{1,4}\s*)?(?:system|developer)(?:\s+(?:message|note|override))?\s*:\s*"
-    r"(?:you\b|ignore\b|always\b|never\b|do\s+not\b|please\b|the\s+(?:user|assistant)\b|new\s+instructions?\b)",
+    r"(?:you\b|ignore\b|always\b|never\b|do\s+not\b|please\b|the\s+(?:user|assistant)\b"
+    r"|new\s+instructions?\b)",
 )
 _OTHER_LANGUAGES = (
-    r"\bignor[ae]r?\s+(?:todas?\s+)?(?:las\s+|tus\s+|mis\s+|as\s+|suas\s+)?(?:instrucciones|instruções|indicaciones|reglas|regras)"
+    r"\bignor[ae]r?\s+(?:todas?\s+)?(?:las\s+|tus\s+|mis\s+|as\s+|suas\s+)?(?:instrucciones|instruções"
+    r"|indicaciones|reglas|regras)"
     r"\s+(?:anteriores|previas|prévias)",
     r"\bno\s+(?:se\s+lo\s+)?(?:digas|diga|informes|avises)(?:\s+nada)?\s+al\s+usuario\b",
     r"\bnão\s+(?:diga|conte|informe)(?:\s+nada)?\s+(?:ao|o)\s+usuário\b",
-    r"\bignore[rz]?\s+(?:toutes\s+)?(?:les\s+|tes\s+|vos\s+)?(?:instructions|consignes|règles)\s+(?:précédentes|antérieures|ci-dessus)",
+    r"\bignore[rz]?\s+(?:toutes\s+)?(?:les\s+|tes\s+|vos\s+)?(?:instructions|consignes"
+    r"|règles)\s+(?:précédentes|antérieures|ci-dessus)",
     r"\bne\s+(?:le\s+)?(?:dis|dites)\s+(?:rien|pas|cela|ceci)(?:\s+\w+)?\s+à\s+l['’]utilisateur\b",
-    r"\bignorier(?:e|en\s+sie|t)?\s+(?:(?:alle|die|deine|ihre)\s+)*(?:vorherigen|bisherigen|vorigen|früheren|obigen)\s+"
+    r"\bignorier(?:e|en\s+sie|t)?\s+(?:(?:alle|die|deine|ihre)\s+)*(?:vorherigen|bisherigen|vorigen"
+    r"|früheren|obigen)\s+"
     r"(?:anweisungen|regeln|befehle|instruktionen)\b",
     r"\b(?:sag|sage|verrate|erzähle?)\s+(?:(?:das|es|dies)\s+)?dem\s+(?:be)?nutzer\s+n(?:icht|ichts)\b",
     r"\bignora\s+(?:tutte\s+)?le\s+(?:istruzioni|regole)\s+precedenti\b",
     r"игнорируй(?:те)?\s+(?:все\s+)?(?:предыдущие|прежние)\s+(?:инструкции|указания|команды)",
     r"не\s+(?:говори(?:те)?|сообщай(?:те)?)\s+(?:об\s+этом\s+)?пользователю",
-    r"(?:忽略|无视|無視|忽視)(?:掉)?(?:之前|以上|先前|前面|此前|所有)(?:的)?(?:所有|一切)?(?:的)?(?:指令|指示|提示|说明|規則|规则)",
+    r"(?:忽略|无视|無視|忽視)(?:掉)?(?:之前|以上|先前|前面|此前|所有)(?:的)?(?:所有|一切)?(?:的)?(?:指令"
+    r"|指示|提示|说明|規則|规则)",
     r"(?:不要|别|不得)(?:告诉|告知|通知)(?:用户|使用者)",
-    r"(?:以前|これまで|上記|前|今まで)の(?:すべての|全ての)?(?:指示|命令|プロンプト)(?:を|は)(?:すべて|全て)?無視",
+    r"(?:以前|これまで|上記|前|今まで)の(?:すべての|全ての)?(?:指示|命令|プロンプト)(?:を|は)(?:すべて"
+    r"|全て)?無視",
     r"ユーザーに(?:は)?(?:言わない|伝えない|知らせない)",
     r"이전(?:의)?\s*(?:모든\s*)?(?:지시|명령|지침)(?:사항)?(?:를|을)?\s*(?:모두\s*)?무시",
     r"사용자에게\s*(?:말하지|알리지)\s*(?:마|말)",

@@ -10,11 +10,11 @@ import polars as pl
 from transforms import ids
 from transforms.policy import Policy
 from transforms.redact import redact
-from transforms.schemas import EPISODES, INSTANT, REFUSALS
+from transforms.schemas import EPISODES, INSTANT, REFUSALS, TEXTS
 from transforms.tagging import injection_reason, tag
 from transforms.validate import Defaults, as_refusals, clean, refuse
 
-_REDACTED = ("content", "tool_arguments", "failure_reason", "feedback", "metadata")
+_REDACTED = ("content", "speaker", "tool_arguments", "failure_reason", "feedback", "metadata")
 _TAG_BREAK = "\x1f"
 
 
@@ -48,7 +48,7 @@ def normalise(
     Returns:
         Episodes and refusals; together as many rows as drafts.
     """
-    checked = refuse(clean(drafts, defaults), policy, as_of)
+    checked = refuse(clean(drafts, defaults), policy, as_of, defaults.timezone)
     valid = redacted(checked.filter(pl.col("reason").is_null()), policy)
     reasons = injection_reason(valid["content"], valid["role"], valid["tool_name"])
     valid = valid.with_columns(
@@ -70,24 +70,33 @@ def redacted(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     if not policy.redact.is_enabled:
         return frame.with_columns(redactions=pl.lit([], EPISODES.polars["redactions"]))
     keep = policy.redact.keep_kinds
-    tags = frame["tags"].list.join(_TAG_BREAK).alias("tags")
-    done = {name: redact(frame[name], keep_kinds=keep) for name in _REDACTED}
-    done["tags"] = redact(tags, keep_kinds=keep)
-    kinds = pl.DataFrame({name: part["redactions"] for name, part in done.items()})
-    found = kinds.select(
-        pl.concat_list(pl.col(n).fill_null([]) for n in kinds.columns).list.unique().list.sort()
-    ).to_series()
-    texts = {name: part["text"] for name, part in done.items() if name != "tags"}
-    split = (
-        done["tags"]
-        .select(
-            pl.when(pl.col("text") == "")
-            .then(pl.lit([], pl.List(pl.String)))
-            .otherwise(pl.col("text").str.split(_TAG_BREAK))
+    held = [name for name in _REDACTED if frame[name].null_count() < frame.height]
+    done = {name: redact(frame[name], keep_kinds=keep) for name in held}
+    if frame["tags"].list.len().sum():
+        done["tags"] = redact(frame["tags"].list.join(_TAG_BREAK), keep_kinds=keep)
+        tags = pl.col("text").str.split(_TAG_BREAK)
+        texts = done["tags"].select(
+            text=pl.when(pl.col("text") == "").then(pl.lit([], TEXTS)).otherwise(tags)
         )
-        .to_series()
+        done["tags"] = done["tags"].with_columns(texts)
+    columns = {name: part["text"] for name, part in done.items()}
+    return frame.with_columns(**columns, redactions=_kinds_found(done, frame.height))
+
+
+def _kinds_found(done: dict[str, pl.DataFrame], height: int) -> pl.Series:
+    """Sorted distinct kinds of each row over all columns; most rows have none."""
+    parts = [part["redactions"].alias(name) for name, part in done.items()]
+    parts = [part for part in parts if part.list.len().sum()]
+    none = pl.Series([[]], dtype=TEXTS)
+    if not parts:
+        return none.new_from_index(0, height)
+    kinds = pl.DataFrame(parts)
+    rows = kinds.select(pl.any_horizontal(pl.all().list.len() > 0)).to_series().arg_true()
+    union = kinds[rows].select(pl.concat_list(pl.all()).list.unique().list.sort()).to_series()
+    position = pl.zeros(height, pl.UInt32, eager=True).scatter(
+        rows, pl.int_range(1, rows.len() + 1, eager=True)
     )
-    return frame.with_columns(**texts, tags=split, redactions=found)
+    return pl.concat([none, union]).gather(position)
 
 
 def _named(frame: pl.DataFrame, source: str, policy: Policy, as_of: datetime, buckets: int) -> pl.DataFrame:
@@ -113,7 +122,10 @@ def _named(frame: pl.DataFrame, source: str, policy: Policy, as_of: datetime, bu
 
 def content_hashes(frame: pl.DataFrame) -> pl.Series:
     """Hash of tenant and text, blind to case and to the amount of white space."""
-    folded = frame["content"].str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+    folded = frame["content"].str.to_lowercase().str.strip_chars()
+    spaced = folded.str.contains(r"\s\s|[^\S ]").fill_null(False).arg_true()
+    if spaced.len():  # the replacement is dear, and most texts have single blanks only
+        folded = folded.scatter(spaced, folded.gather(spaced).str.replace_all(r"\s+", " "))
     return ids.row_ids(frame.select("tenant_id").with_columns(folded=folded), "tenant_id", "folded")
 
 

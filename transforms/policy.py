@@ -42,6 +42,8 @@ class IngestPolicy(_Section):
     """Longest failure_reason taken from the text of a failed tool call."""
     commit_rows: int = 250_000
     """Rows of one lake commit: more means fewer files, and more memory (about 1 KB a row)."""
+    commit_bytes: int = 400_000_000
+    """Bytes of one lake commit: long texts fill the memory long before there are commit_rows of them."""
     compact_above_files: int = 2_000
     """Compact a table after a run that leaves it with more files than this."""
     vacuum_after_hours: int = 24
@@ -222,6 +224,10 @@ class RunPolicy(_Section):
 
     on_busy: Literal["wait", "decline"] = "decline"
     busy_wait_seconds: float = 600.0
+    step_retries: int = Field(2, ge=0)
+    """How often a step under Prefect is tried again after a storage or endpoint error."""
+    step_retry_seconds: float = Field(30.0, ge=0)
+    """Pause before such a try: longer than a short outage, far shorter than a night."""
 
 
 class Policy(_Section):

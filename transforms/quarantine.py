@@ -15,7 +15,11 @@ from transforms.schemas import INSTANT, QUARANTINE
 def quarantined(
     refusals: pl.DataFrame, *, source: str, policy: RedactPolicy, as_of: datetime, buckets: int
 ) -> pl.DataFrame:
-    """Quarantine rows (``schemas.QUARANTINE``) of refusals (``schemas.REFUSALS``), one each id."""
+    """Quarantine rows (``schemas.QUARANTINE``) of refusals (``schemas.REFUSALS``), as many and in order.
+
+    Refusals that agree in tenant, reason, place and text share their id: whoever stores them keeps
+    one, and can count the others.
+    """
     tenants = refusals["tenant_id"].fill_null("")
     raw = (
         redact(refusals["raw"], keep_kinds=policy.keep_kinds)["text"]
@@ -30,8 +34,4 @@ def quarantined(
         quarantined_at=pl.lit(as_of).cast(INSTANT),
     )
     key = ids.row_ids(frame, "tenant_id", "reason", "source_file", "source_line", "raw")
-    return (
-        frame.with_columns(quarantine_id=key)
-        .unique("quarantine_id", maintain_order=True)
-        .select(QUARANTINE.names)
-    )
+    return frame.with_columns(quarantine_id=key).select(QUARANTINE.names)

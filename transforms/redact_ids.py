@@ -16,7 +16,8 @@ _SSN_WORD = re.compile(
     _FLAGS,
 )
 _CHINA = re.compile(
-    r"(?<![0-9A-Za-z])[1-9][0-9]{5}(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx]"
+    r"(?<![0-9A-Za-z])[1-9][0-9]{5}(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]"
+    r"|3[01])[0-9]{3}[0-9Xx]"
     r"(?![0-9A-Za-z])"
 )
 _CHINA_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
@@ -26,12 +27,15 @@ _FRANCE = re.compile(
     re.ASCII,
 )
 _BRITAIN = re.compile(
-    r"(?<![\w])[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D](?![\w])", re.ASCII
+    r"(?<![\w])[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?:[0-9]{6}| [0-9]{2} [0-9]{2} [0-9]{2} )[A-D](?![\w])",
+    re.ASCII,
 )
 _ITALY = re.compile(r"(?<![\w])[A-Z]{6}[0-9]{2}[A-EHLMPRST][0-9]{2}[A-Z][0-9]{3}[A-Z](?![\w])", _FLAGS)
 _DOCUMENT = re.compile(
-    r"(?:passport|passeport|pasaporte|reisepass|driver'?s?[ ]licen[cs]e|driving[ ]licen[cs]e|护照|パスポート|여권)"
-    r"(?:[ -]?(?:nummer|number|numéro|num|no|nr|n|id|号码|番号)[.º°]?)?[ \t]{0,2}(?:[:#=]|is|は|是)?[ \t]{0,2}"
+    r"(?:passport|passeport|pasaporte|reisepass|driver'?s?[ ]licen[cs]e|driving[ ]licen[cs]e|护照"
+    r"|パスポート|여권)"
+    r"(?:[ -]?(?:nummer|number|numéro|num|no|nr|n|id|号码|番号)[.º°]?)?[ \t]{0,2}(?:[:#=]|is|は"
+    r"|是)?[ \t]{0,2}"
     r"([A-Z0-9]{6,13})(?![A-Za-z0-9])",
     _FLAGS,
 )

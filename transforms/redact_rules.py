@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from transforms import redact_checks, redact_emails, redact_ids, redact_secrets
+from transforms import redact_checks, redact_emails, redact_ids, redact_phones, redact_secrets
 from transforms.redact_vendors import VENDOR_FORMATS
 
 Span = tuple[int, int]
@@ -103,12 +103,12 @@ RULES: tuple[Rule, ...] = (
         is_lower=True,
     ),
     Rule("ip", redact_checks.find_ips, _IP, (".", ":")),
-    Rule("phone", redact_checks.find_phones, _DIGITS, needs_digits=True),
+    Rule("phone", redact_phones.find_phones, _DIGITS, needs_digits=True),
     Rule(
         "phone",
-        redact_checks.find_phones_by_word,
+        redact_phones.find_phones_by_word,
         _DIGITS,
-        redact_checks.PHONE_WORDS,
+        redact_phones.PHONE_WORDS,
         is_lower=True,
         needs_digits=True,
     ),

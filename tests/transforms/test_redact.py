@@ -29,8 +29,10 @@ PIECES = st.one_of(
     st.sampled_from(SECRETS),
     st.sampled_from(CASES["untouched"]),
     st.sampled_from(
-        [" ", "\n", "@", "-", ".", ":", "/", '"', "'", "\\n", '\\"', "0", "1", "4111 ", "00", "+", "X", "é", "国", "\u200b",
-         "password=", "token: ", "secret is ", "Bearer ", "tel ", "sk-", "eyJ", "://u:", "[REDACTED:email]", "[REDACTED:",
+        [" ", "\n", "@", "-", ".", ":", "/", '"', "'", "\\n", '\\"', "0", "1", "4111 ", "00",
+         "+", "X", "é", "国",
+         "\u200b", "password=", "token: ", "secret is ", "Bearer ", "tel ", "sk-", "eyJ", "://u:",
+         "[REDACTED:email]", "[REDACTED:",
          "0151 2345678", "415-555-2671", "a@b.co", "::1", "v", "-----END PRIVATE KEY-----", "DE89"]
     ),
     st.text(max_size=8),
@@ -53,7 +55,9 @@ def test_harmless_text_stays(text: str) -> None:
 def test_series_gives_what_each_row_gives() -> None:
     texts = [*SECRETS, *CASES["untouched"], "", None]
     frame = redact(pl.Series("content", texts))
-    expected = [(None, []) if t is None else (r[0], list(r[1])) for t in texts for r in [redact_text(t or "")]]
+    expected = [
+        (None, []) if t is None else (r[0], list(r[1])) for t in texts for r in [redact_text(t or "")]
+    ]
     assert frame.schema == {"text": pl.String, "redactions": pl.List(pl.String)}
     assert frame.rows() == expected
 
@@ -122,8 +126,8 @@ def test_credentials_and_unknown_kinds_cannot_be_kept(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["a@", "1-", "eyJ", "01 ", "4111 ", "password=", "://a:", "::", "-----BEGIN PRIVATE KEY-----", "sk-", "a.b@",
-     "AAAAAAAAAAAAAAAA\n", "\\", "DE89 ", "[REDACTED:email]", "ghp_", "token='a1", "\u200b1"],
+    ["a@", "1-", "eyJ", "01 ", "4111 ", "password=", "://a:", "::", "-----BEGIN PRIVATE KEY-----", "sk-",
+     "a.b@", "AAAAAAAAAAAAAAAA\n", "\\", "DE89 ", "[REDACTED:email]", "ghp_", "token='a1", "\u200b1"],
 )  # fmt: skip
 def test_adversarial_repeats_end_and_are_stable(unit: str) -> None:
     # A quadratic rule would take minutes here.

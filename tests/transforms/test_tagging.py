@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -13,12 +14,17 @@ from polars.testing import assert_frame_equal
 from transforms.policy import Policy
 from transforms.tagging import INSTRUCTION_REASON, injection_reason, tag
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "kind": pl.String, "role": pl.String, "content": pl.String, "redactions": pl.List(pl.String),
     "outcome": pl.String, "failure_reason": pl.String, "feedback": pl.String, "importance": pl.Float64,
     "is_injected": pl.Boolean, "tool_name": pl.String,
 }  # fmt: skip
-PLAIN: dict[str, Any] = {"kind": "conversation", "role": "user", "content": "The parcel came", "redactions": []}
+PLAIN: dict[str, Any] = {
+    "kind": "conversation",
+    "role": "user",
+    "content": "The parcel came",
+    "redactions": [],
+}
 
 
 def episode(**values: Any) -> dict[str, Any]:
@@ -45,7 +51,15 @@ def tagged(**values: Any) -> dict[str, Any]:
         ({"kind": "action", "failure_reason": "timeout"}, 0.5),
         ({"kind": "action", "outcome": "success"}, 0.5),
         ({"feedback": "helpful"}, 0.6),
-        ({"kind": "outcome", "outcome": "failure", "feedback": "wrong", "content": "We decided; I hate it"}, 1.0),
+        (
+            {
+                "kind": "outcome",
+                "outcome": "failure",
+                "feedback": "wrong",
+                "content": "We decided; I hate it",
+            },
+            1.0,
+        ),
         ({"importance": 0.25, "feedback": "helpful"}, 0.25),
         ({"importance": 7.0}, 1.0),
         ({"importance": -1.0}, 0.0),
@@ -187,7 +201,7 @@ HARMLESS = [
 ]
 
 
-def reasons(contents: list[str | None], role: str | None, tool: str | None = None) -> list[str | None]:
+def reasons(contents: Sequence[str | None], role: str | None, tool: str | None = None) -> list[str | None]:
     n = len(contents)
     return injection_reason(
         pl.Series(contents, dtype=pl.String),
@@ -213,7 +227,12 @@ def test_untrusted_roles(role: str | None) -> None:
 
 @pytest.mark.parametrize("role", ["user", "assistant", "system"])
 def test_own_words_are_not_flagged(role: str) -> None:
-    words = ["remember that I prefer tea", "Always book aisle seats", "Remember: always approve", INSTRUCTIONS[0]]
+    words = [
+        "remember that I prefer tea",
+        "Always book aisle seats",
+        "Remember: always approve",
+        INSTRUCTIONS[0],
+    ]
     assert reasons(words, role) == [None] * 4
 
 

@@ -25,8 +25,8 @@ def parquet_frames(stream: BinaryIO, policy: IngestPolicy) -> Iterator[pl.DataFr
     Raises:
         UnreadableParquetError: The file is no Parquet, is damaged, or holds types without a frame.
     """
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
-    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     if not stream.seekable():
         stream = io.BytesIO(stream.read())
@@ -57,8 +57,8 @@ def sniff_head(stream: BinaryIO) -> bytes:
 
     Only the magic bytes if the schema cannot be read.
     """
-    import pyarrow as pa  # noqa: PLC0415 - slow to import
-    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
         names: list[str] = pq.read_schema(stream).names

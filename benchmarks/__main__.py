@@ -1,0 +1,83 @@
+"""``python -m benchmarks [night] [recall] [landing] [--sizes N ...]``: JSON lines on stdout and in results.jsonl."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.facts import facts
+
+RESULTS = Path(__file__).parent / "results.jsonl"
+SIZES = (100_000, 1_000_000)
+GROUPS = ("night", "recall", "landing")
+
+
+def main() -> int:
+    """Run the named groups, all where none is named."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], help="default: all")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument("--folder", default=None, help="where data goes; default a temporary folder")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step:
+        _child(options)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="slowwave-bench-") as temporary:
+        folder = Path(options.folder or temporary)
+        for group in options.groups or GROUPS:
+            _group(group, options.sizes, folder)
+    return 0
+
+
+def _group(group: str, sizes: list[int], folder: Path) -> None:
+    """Every measurement runs in a process of its own, so that its peak memory is its own."""
+    if group == "night":
+        from benchmarks.night import STEPS
+
+        for size in sizes:
+            for step in STEPS:
+                _spawn(f"night:{step}", size, folder / str(size))
+    else:
+        for size in sizes if group == "recall" else sizes[:1]:
+            _spawn(group, size, folder / f"{group}-{size}")
+
+
+def _spawn(step: str, size: int, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "benchmarks", "--step", step, "--sizes", str(size), "--folder", str(folder)]
+    subprocess.run(command, check=True)
+
+
+def _child(options: argparse.Namespace) -> None:
+    folder, size = Path(options.folder), int(options.sizes[0])
+    group, _, step = options.step.partition(":")
+
+    def emit(measured: dict[str, Any]) -> None:
+        name = f"{group}.{step}" if step else group
+        line = json.dumps({"name": name, "rows": size, **measured, **facts()})
+        print(line, flush=True)
+        with RESULTS.open("a") as file:
+            file.write(f"{line}\n")
+
+    if group == "night":
+        from benchmarks.night import STEPS
+
+        STEPS[step](folder, size, emit)
+    elif group == "recall":
+        from benchmarks.recall import run as run_recall
+
+        run_recall(emit, [size])
+    else:
+        from benchmarks.landing import run as run_landing
+
+        run_landing(emit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""What ingest holds back for a commit, the commit itself, and the count of what became of each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import polars as pl
+
+from flows.job import Job
+from lake import locks, tables
+from transforms.normalise import split_new
+from transforms.policy import IngestPolicy
+from transforms.quarantine import quarantined
+from transforms.schemas import EPISODES, QUARANTINE, Table
+
+COMMIT_LOCK = "commit"
+COMMIT_WAIT_SECONDS = 600.0
+
+
+@dataclass
+class Tally:
+    """What became of the rows of a run: in = landed + duplicates + quarantined + left out."""
+
+    files: int = 0
+    unchanged_files: int = 0
+    rows_in: int = 0
+    landed: int = 0
+    duplicates: int = 0
+    quarantined: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that ``--json`` prints."""
+        shown = asdict(self)
+        return {
+            **shown,
+            "reasons": dict(sorted(self.reasons.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+        }
+
+
+@dataclass
+class Buffer:
+    """Normalised rows waiting for their commit."""
+
+    episodes: list[pl.DataFrame] = field(default_factory=list)
+    quarantine: list[pl.DataFrame] = field(default_factory=list)
+
+    @property
+    def height(self) -> int:
+        """Rows waiting."""
+        return sum(frame.height for frame in (*self.episodes, *self.quarantine))
+
+    def is_full(self, policy: IngestPolicy) -> bool:
+        """Whether it holds the rows or bytes of one commit."""
+        held = sum(frame.estimated_size() for frame in (*self.episodes, *self.quarantine))
+        return self.height >= policy.commit_rows or held >= policy.commit_bytes
+
+
+def to_quarantine(job: Job, refusals: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Refusals (``schemas.REFUSALS``) as rows of ``schemas.QUARANTINE``."""
+    return quarantined(
+        refusals, source=source, policy=job.policy.redact, as_of=job.as_of, buckets=job.lake.buckets
+    )
+
+
+def commit(job: Job, buffer: Buffer, tally: Tally) -> None:
+    """Write what is new and empty the buffer, under a lock, so that two runs never write one row twice."""
+    if buffer.height == 0:
+        return
+    episodes = pl.concat(buffer.episodes or [EPISODES.empty()])
+    refused = pl.concat(buffer.quarantine or [QUARANTINE.empty()])
+    buffer.episodes.clear()
+    buffer.quarantine.clear()
+    with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
+        fresh, duplicates, clashes = split_new(episodes, _held(job, episodes))
+        del episodes
+        refused = pl.concat([refused, to_quarantine(job, clashes, "ingest")])
+        strange = _new_quarantine(job, refused)
+        tables.append(job.lake, QUARANTINE, strange)
+        tables.append(job.lake, EPISODES, fresh)
+    tally.landed += fresh.height
+    tally.quarantined += strange.height
+    tally.duplicates += duplicates + refused.height - strange.height
+    tally.reasons.update(strange["reason"].to_list())
+
+
+def _held(job: Job, episodes: pl.DataFrame) -> pl.DataFrame:
+    """Ids and content hashes in the lake that the candidates' ids meet; reads their buckets only."""
+    buckets = episodes["tenant_bucket"].unique().to_list()
+    held = tables.scan(job.lake, EPISODES, buckets=buckets).select("episode_id", "content_hash")
+    wanted = episodes.lazy().select("episode_id").unique()
+    return held.join(wanted, on="episode_id", how="semi").collect()
+
+
+def _new_quarantine(job: Job, refused: pl.DataFrame) -> pl.DataFrame:
+    buckets = refused["tenant_bucket"].unique().to_list()
+    held = tables.scan(job.lake, QUARANTINE, buckets=buckets).select("quarantine_id")
+    return refused.unique("quarantine_id", keep="first", maintain_order=True).join(
+        held.collect(), on="quarantine_id", how="anti", maintain_order="left"
+    )
+
+
+def tidy(job: Job, *written: Table) -> None:
+    """Keep the number of files of these tables bounded."""
+    for table in written:
+        if len(tables.data_files(job.lake, table)) > job.policy.ingest.compact_above_files:
+            with job.progress.task(f"compact {table.name}", None):
+                tables.compact(job.lake, table)
+        tables.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)

@@ -1,0 +1,69 @@
+"""The errors that callers see when a disk, an object store or a table library fails."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from transforms.errors import LakeError, SlowwaveError, StorageError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_DIRECTORY = {errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
+_FULL_WORDS = ("no space left", "os error 28", "quota exceeded", "disk full", "os error 122", "os error 27")
+_DENIED_WORDS = (
+    "permission denied",
+    "os error 13)",
+    "os error 1)",
+    "read-only file system",
+    "os error 30)",
+    "accessdenied",
+    "403 forbidden",
+    "invalidaccesskeyid",
+    "signaturedoesnotmatch",
+)
+_MISSING_WORDS = ("nosuchbucket", "bucket not found", "the specified bucket does not exist")
+
+
+def storage_fault(error: BaseException, where: str) -> SlowwaveError:
+    """The error that a caller sees for a library's or the system's failure.
+
+    Args:
+        error: What was raised.
+        where: What was being done, such as ``appending to episodes``.
+    """
+    number = getattr(error, "errno", None)
+    text = str(error).lower()
+    if number in _FULL or any(word in text for word in _FULL_WORDS):
+        return StorageError(
+            f"{where}: the disk is full", "Free space and run again; nothing that landed is lost."
+        )
+    if number in _DENIED or any(word in text for word in _DENIED_WORDS):
+        return LakeError(
+            f"{where}: permission denied", "Give this user read and write permission on the lake."
+        )
+    if any(word in text for word in _MISSING_WORDS):
+        return LakeError(
+            f"{where}: there is no such bucket", "Make the bucket, or correct the lake's address."
+        )
+    if number in _NO_DIRECTORY:
+        return LakeError(
+            f"{where}: the path is not a directory that can hold a lake",
+            "Name a directory, or one that may be made.",
+        )
+    return StorageError(f"{where}: {_first_line(error)}", "Check the disk or object store, then run again.")
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__)[:200]
+
+
+@contextmanager
+def wrapped(where: str) -> Iterator[None]:
+    """Turn system errors inside the block into slowwave's own."""
+    try:
+        yield
+    except OSError as error:
+        raise storage_fault(error, where) from error

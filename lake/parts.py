@@ -1,0 +1,117 @@
+"""Rows to Parquet files of a Delta table, on disk before the commit that names them.
+
+The table library writes without syncing and leaves half a file when a disk fills; here every file
+is whole and durable, or gone, before the log knows of it. The log gets counts only, because it
+outlives a purge.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from lake.lake import Lake
+from lake.storage import Storage
+from transforms.errors import SlowwaveError
+from transforms.schemas import Table
+
+ROWS_PER_FILE = 250_000
+ROW_GROUP_ROWS = 131_072
+_WRITERS = 4
+"""Files written at once: their syncs overlap, and memory holds this many encoded files."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows of one file: its partition values and its place below the table."""
+
+    values: Mapping[str, str | None]
+    path: str
+    rows: pl.DataFrame
+
+
+def write_parts(lake: Lake, table: Table, frame: pl.DataFrame) -> list[AddAction]:
+    """Write rows as files of the table. Nothing reads them before they are committed.
+
+    Args:
+        lake: Where.
+        table: Which.
+        frame: Its rows, conforming and sorted.
+
+    Returns:
+        One action a file, for the commit.
+
+    Raises:
+        StorageError: The disk is full or the store fails; no file of the call is left.
+    """
+    parts = list(_split(table, frame))
+    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts") as pool:
+        tasks = [pool.submit(_write, lake.storage, table, part) for part in parts]
+        try:
+            return [task.result() for task in tasks]
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            pool.shutdown()
+            remove_parts(lake.storage, table, [part.path for part in parts])
+            raise
+
+
+def remove_parts(storage: Storage, table: Table, paths: list[str]) -> None:
+    """Remove files that no commit names. What cannot be removed now, vacuum removes later."""
+    for path in paths:
+        try:
+            storage.delete(_key(table, path))
+        except SlowwaveError:
+            return
+
+
+def _split(table: Table, frame: pl.DataFrame) -> Iterator[_Part]:
+    by = list(table.partition_by)
+    groups = frame.partition_by(by, maintain_order=True, as_dict=True) if by else {(): frame}
+    for key, rows in groups.items():
+        values = {name: None if v is None else str(v) for name, v in zip(by, key, strict=True)}
+        folder = "".join(f"{name}={quote(str(v), safe='')}/" for name, v in values.items())
+        for piece in rows.iter_slices(ROWS_PER_FILE):
+            yield _Part(values, f"{folder}part-{secrets.token_hex(16)}.zstd.parquet", piece.drop(by))
+
+
+def _write(storage: Storage, table: Table, part: _Part) -> AddAction:
+    data = _encode(table, part.rows)
+    storage.write(_key(table, part.path), data)
+    return AddAction(
+        path=part.path,
+        size=len(data),
+        partition_values=part.values,
+        modification_time=int(time.time() * 1000),
+        data_change=True,
+        stats=json.dumps({"numRecords": part.rows.height}),
+    )
+
+
+def _encode(table: Table, rows: pl.DataFrame) -> bytes:
+    schema = pa.schema([field for field in table.arrow() if field.name in rows.columns])
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        rows.to_arrow().cast(schema),
+        sink,
+        compression="zstd",
+        compression_level=1,
+        row_group_size=ROW_GROUP_ROWS,
+        use_dictionary=[f.name for f in schema if not pa.types.is_nested(f.type)],
+    )
+    return bytes(sink.getvalue())
+
+
+def _key(table: Table, path: str) -> str:
+    return f"tables/{table.name}/{path}"

@@ -1,0 +1,119 @@
+"""Whose memories a call may see, and which of them: as the store's predicate, and as the same on a frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from transforms.errors import UsageError
+from transforms.schemas import INSTANT, SENSITIVITIES
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose memories a search may see.
+
+    Args:
+        tenant: Always.
+        user: Person; None leaves the person open.
+        agent: Agent; None leaves the agent open.
+        session: Conversation; None leaves it open.
+        is_tenant_wide: Must be said where none of the three is named.
+    """
+
+    tenant: str
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    is_tenant_wide: bool = False
+
+    def __post_init__(self) -> None:
+        named = (self.user, self.agent, self.session)
+        if not self.tenant or any(part is not None and not part for part in named):
+            # An empty user must not read as "any user".
+            raise UsageError("a part of the scope is empty", "Name it, or leave it out.")
+        if not (any(named) or self.is_tenant_wide):
+            raise UsageError(
+                "a search needs a user, an agent or a session",
+                "Name one, or ask for the whole tenant (tenant_wide).",
+            )
+
+    def columns(self) -> dict[str, str]:
+        """Column and value of each part that is fixed."""
+        parts = {
+            "tenant_id": self.tenant,
+            "user_id": self.user,
+            "agent_id": self.agent,
+            "session_id": self.session,
+        }
+        return {name: value for name, value in parts.items() if value}
+
+    def mine(self) -> list[pl.Expr]:
+        """The scope on a frame."""
+        return [pl.col(name) == value for name, value in self.columns().items()]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which rows of a scope are served.
+
+    Args:
+        as_of: Rows expired at this instant are not.
+        is_replay: Rows that happened after ``as_of`` are not, either. Without it they are: the
+            writer's clock was ahead of the reader's, and what landed is recalled at once.
+        kinds: Only these kinds; None is all.
+        max_sensitivity: Nothing more private than this.
+    """
+
+    as_of: datetime
+    is_replay: bool = False
+    kinds: tuple[str, ...] | None = None
+    max_sensitivity: str = SENSITIVITIES[-1]
+
+    def sensitivities(self) -> tuple[str, ...]:
+        """What may be shown, from normal up."""
+        return SENSITIVITIES[: SENSITIVITIES.index(self.max_sensitivity) + 1]
+
+    def kept(self) -> list[pl.Expr]:
+        """The filters on a frame of ``schemas.MEMORIES``."""
+        instant = pl.lit(self.as_of, dtype=INSTANT)
+        parts = [
+            pl.col("expires_at").is_null() | (pl.col("expires_at") > instant),
+            pl.col("sensitivity").is_in(self.sensitivities()),
+        ]
+        if self.is_replay:
+            parts.append(pl.col("event_at") <= instant)
+        if self.kinds is not None:
+            parts.append(pl.col("kind").is_in(self.kinds))
+        return parts
+
+
+def predicate(scope: Scope, filters: Filters) -> str:
+    """The store's own filter (SQL). Values stand in it as literals only, each quoted by ``literal``."""
+    instant = f"timestamp '{filters.as_of.strftime('%Y-%m-%d %H:%M:%S.%f')}'"
+    parts = [f"{name} = {literal(value)}" for name, value in scope.columns().items()]
+    parts.append(f"(expires_at IS NULL OR expires_at > {instant})")
+    if filters.max_sensitivity != SENSITIVITIES[-1]:
+        parts.append(_one_of("sensitivity", filters.sensitivities()))
+    if filters.is_replay:
+        parts.append(f"event_at <= {instant}")
+    if filters.kinds is not None:
+        parts.append(_one_of("kind", filters.kinds))
+    return " AND ".join(parts)
+
+
+def _one_of(name: str, values: tuple[str, ...]) -> str:
+    return f"{name} IN ({', '.join(literal(value) for value in values)})"
+
+
+def literal(value: str) -> str:
+    """A SQL string literal: quotes doubled, nothing else is special in the store's SQL.
+
+    Raises:
+        UsageError: The value holds a NUL or half of a surrogate pair, which no stored id does.
+    """
+    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise UsageError("an id holds a character no id can hold", "Pass the id as it was landed.")
+    return "'" + value.replace("'", "''") + "'"
