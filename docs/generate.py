@@ -28,7 +28,7 @@ from transforms.schemas import MEMORIES, STORED, Column, Table
 FOLDER = Path(__file__).parent
 MADE_BY = "<!-- made by docs/generate.py; do not edit -->"
 
-NOT_READ = frozenset({"recall.max_sensitivity", "redact.keep_restricted_tenants"})
+NOT_READ = frozenset({"redact.keep_restricted_tenants"})
 """Keys that are checked but that no code reads yet; a test fails when one of them is read."""
 
 MEANINGS = {
@@ -61,7 +61,7 @@ MEANINGS = {
     "recall.type_bonus": "Bonus by memory tier.",
     "recall.default_k": "Rows returned where the caller names no k.",
     "recall.duplicate_cosine": "Two recalled rows closer than this say the same; the better one stays.",
-    "recall.max_sensitivity": "Most sensitive rows that recall may return.",
+    "recall.max_sensitivity": "Rows tagged more sensitive than this are not returned.",
     "context.shares": "Share of the budget by memory tier.",
     "context.default_budget_tokens": "Budget where the caller names none.",
     "context.encoding": "How tokens are counted.",

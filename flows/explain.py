@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from typing import Any
 
-from flows.setup import Output, config_of, defaults_of
+from flows.setup import Output, as_of, config_of, defaults_of
 from lake.lake import DEFAULT_BUCKETS
 from lake.sources import open_sources
 from transforms.errors import UsageError
@@ -21,8 +22,6 @@ def explain(options: argparse.Namespace) -> Output:
     Raises:
         UsageError: No source named.
     """
-    from datetime import UTC, datetime
-
     if not options.source:
         raise UsageError("nothing to explain", "Name a file.")
     policy = config_of(options).policy
@@ -43,7 +42,7 @@ def explain(options: argparse.Namespace) -> Output:
                     source=source.reader.name,
                     defaults=defaults_of(options),
                     policy=policy,
-                    as_of=datetime.now(UTC),
+                    as_of=as_of(options) or datetime.now(UTC),
                     buckets=DEFAULT_BUCKETS,
                 )
                 rows = done.episodes.select(SHOWN).head(ROWS).to_dicts()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 from flows.commit import Buffer, Tally, commit, to_quarantine
 from flows.job import Job
@@ -47,29 +48,21 @@ def _read_into(job: Job, buffer: Buffer, key: str, tally: Tally) -> None:
     if data is None:  # another ingest had it
         return
     lines = landing.lines_of(data, is_sealed=True)
-    episodes, torn = landing.segment_rows(lines, EPISODES)
-    refused, _ = landing.segment_rows(lines, QUARANTINE)
+    episodes, odd = landing.segment_rows(lines, EPISODES)
+    refused, odd_too = landing.segment_rows(lines, QUARANTINE)
+    torn = (Counter(odd) | Counter(odd_too)).elements()
     tally.rows_in += len(lines)
     buffer.episodes.append(episodes)
     buffer.quarantine.append(refused)
-    strange = [] if len(lines) == episodes.height + refused.height + len(torn) else _strange(lines)
-    # A line torn by a crash was never acknowledged.
-    faults = [("truncated_json", "A landed line is torn.", line) for line in torn]
-    faults += [("unknown_record", "A landed line is of no known table.", line) for line in strange]
+    # Torn by a crash, it was never acknowledged; or it is no row of ours at all.
     rows: list[dict[str, object]] = [
-        {"reason": reason, "detail": detail, "raw": line.decode("utf-8", "replace"), "source_file": key}
-        for reason, detail, line in faults
+        {
+            "reason": "truncated_json",
+            "detail": "A landed line is torn.",
+            "raw": line.decode("utf-8", "replace"),
+            "source_file": key,
+        }
+        for line in torn
     ]
     if rows:
         buffer.quarantine.append(to_quarantine(job, refusals_frame(rows), landing.SOURCE))
-
-
-def _strange(lines: list[bytes]) -> list[bytes]:
-    """Lines that are JSON, but no row of a landed table."""
-    found = []
-    for line in lines:
-        episodes, torn = landing.segment_rows([line], EPISODES)
-        refused, _ = landing.segment_rows([line], QUARANTINE)
-        if not torn and episodes.height + refused.height == 0:
-            found.append(line)
-    return found

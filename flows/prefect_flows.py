@@ -31,6 +31,7 @@ from flows.markdown import manifest_markdown
 from flows.nightly import Night
 from flows.publish import run_publish
 from flows.setup import config_of, configured_sources, defaults_of, job_of
+from lake.index import read_pointer
 from lake.sources import Source, open_sources
 from transforms.errors import BusyError, EndpointError, SlowwaveError, StorageError
 from transforms.validate import Defaults
@@ -129,12 +130,7 @@ def _options(lake: str | None, config: str | None, as_of: str | None, **given: A
     return argparse.Namespace(**{**empty, **given, **own})
 
 
-def _run(
-    name: str,
-    options: argparse.Namespace,
-    on_busy: OnBusy | None,
-    plan: Callable[[_Run], Iterator[StepResult]],
-) -> Manifest | State[Any]:
+def _run(name: str, options: argparse.Namespace, on_busy: OnBusy | None, plan: Plan) -> Manifest | State[Any]:
     """Run the plan's steps under the lake's lock.
 
     Returns:
@@ -146,11 +142,13 @@ def _run(
         job = _with_busy(job_of(options, config), on_busy)
         run = _Run(job, options, config)
         with exclusive(job):
-            night = Night(list(plan(run)))
+            steps = list(plan(run))
+            pointer = read_pointer(job.lake)
     except BusyError as error:
         return Cancelled(message=_told(error))
     except SlowwaveError as error:
         return Failed(message=_told(error))
+    night = Night(steps, pointer.generation if pointer else None)
     manifest = {
         "lake_id": job.lake.lake_id,
         "as_of": job.as_of.isoformat(),

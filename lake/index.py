@@ -123,6 +123,13 @@ def tenant_hash(tenant: str) -> str:
     return ids.row_id("tenant", tenant)
 
 
+def probes(entry: TableEntry) -> dict[str, Any]:
+    """How the vector search of a table is to use its index."""
+    if entry.nprobes is None:
+        return {"use_index": False}
+    return {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
+
+
 class Generation:
     """An opened generation: searches over the tables that a scope can lie in. Safe between threads."""
 
@@ -152,15 +159,14 @@ class Generation:
         Returns:
             The columns and ``_distance`` (1 - cosine).
         """
-        near = {"column": "vector", "q": query, "k": k, "metric": "dot"}
+        near: dict[str, Any] = {"column": "vector", "q": query, "k": k, "metric": "dot"}
         found = []
         for entry in self.tables_of(scope):
-            probes = {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
             scanner = self.dataset(entry.name).scanner(
                 columns=[*columns, "_distance"],
                 filter=predicate,
                 prefilter=True,
-                nearest={**near, **(probes if entry.nprobes else {"use_index": False})},
+                nearest=near | probes(entry),
             )
             found.append(scanner.to_table())
         return pa.concat_tables(found)

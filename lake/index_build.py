@@ -157,6 +157,9 @@ class Builder:
             partitions = max(16, int(entry.rows**0.5 / 2.5))
             table.create_index("vector", "IVF_FLAT", metric="dot", num_partitions=partitions)
             nprobes = partitions  # exact until the gate has measured how few will do
+            # Read as columns, these three cost each search of 100,000 rows 5 ms.
+            for column, kind in (("sensitivity", "BITMAP"), ("expires_at", "BTREE"), ("event_at", "BTREE")):
+                table.create_scalar_index(column, kind)
         _index_scalars(table, "BITMAP")
         return TableEntry(entry.name, entry.rows, entry.tenant, entry.scope, nprobes)
 

@@ -8,16 +8,22 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import orjson
+import polars as pl
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lake.index import Generation, Manifest, Scope, TableEntry
+from lake.index import PAYLOAD, Generation, Manifest, TableEntry, probes, scope_hash
+from lake.scope import Filters, Scope, predicate
 from transforms.policy import PublishPolicy
 
 NPROBES = (8, 16, 32, 64, 128)
 CALIBRATED_RECALL = 0.99
 NEIGHBOURS = 10
-_SAMPLE_COLUMNS = ["memory_id", "tenant_id", "user_id", "agent_id", "session_id", "text", "vector"]
+TIE = 1e-3
+"""Cosines this close are equal: vectors and query are rounded to half floats."""
+_SCOPE_COLUMNS = ("tenant_id", "user_id", "agent_id", "session_id")
+_SAMPLE_COLUMNS = ["memory_id", *_SCOPE_COLUMNS, "search_text", "vector"]
 
 
 @dataclass(frozen=True)
@@ -43,11 +49,11 @@ def _calibrate(
         return entry
     samples = sample(generation, entry, min(policy.check_queries, 25), seed=1)
     queries = [(scope_of(row), _between(row, samples[i - 1])) for i, row in enumerate(samples)]
-    exact = [_exact_ids(generation, entry, scope, query, as_of) for scope, query in queries]
+    exact = [exact_ids(generation, entry, scope, query, Filters(as_of)) for scope, query in queries]
     for nprobes in (n for n in NPROBES if n < entry.nprobes):
         tried = replace(entry, nprobes=nprobes)
-        found = [_ids(generation, tried, scope, query, as_of) for scope, query in queries]
-        if _recall(found, exact) >= CALIBRATED_RECALL:
+        found = [nearest_ids(generation, tried, scope, query, Filters(as_of)) for scope, query in queries]
+        if recall_ratio(found, exact) >= CALIBRATED_RECALL:
             return tried
     return entry
 
@@ -79,46 +85,54 @@ def scope_of(row: dict[str, Any]) -> Scope:
     return Scope(row["tenant_id"], is_tenant_wide=True)
 
 
-def _ids(
-    generation: Generation, entry: TableEntry, scope: Scope, query: NDArray[np.float32], as_of: datetime
+def nearest_ids(
+    generation: Generation, entry: TableEntry, scope: Scope, query: NDArray[np.float32], filters: Filters
 ) -> set[str]:
+    """Top 10 of one table the way recall searches it."""
     near: dict[str, Any] = {"column": "vector", "q": query, "k": NEIGHBOURS, "metric": "dot"}
-    near |= (
-        {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
-        if entry.nprobes
-        else {"use_index": False}
-    )
+    near |= probes(entry)
     table = generation.dataset(entry.name).scanner(
-        columns=["memory_id", "_distance"], filter=scope.predicate(as_of), prefilter=True, nearest=near
+        columns=["memory_id", "_distance"], filter=predicate(scope, filters), prefilter=True, nearest=near
     )
     return set(table.to_table()["memory_id"].to_pylist())
 
 
-def _exact_ids(
-    generation: Generation, entry: TableEntry, scope: Scope, query: NDArray[np.float32], as_of: datetime
-) -> list[tuple[str, float]]:
-    """Top 10 by brute force over every vector of the scope, with ties at the tenth place, by numpy."""
+def exact_ids(
+    generation: Generation,
+    entry: TableEntry,
+    scope: Scope,
+    query: NDArray[np.float32],
+    filters: Filters,
+    slack: float = TIE,
+) -> list[str]:
+    """Top 10 by brute force over every vector of the scope, by numpy, and all that tie with the tenth.
+
+    Args:
+        generation: Opened.
+        entry: The table.
+        scope: Whose.
+        query: float32 (dimensions,).
+        filters: Which rows.
+        slack: Cosine below the tenth that still counts as a tie.
+    """
     table = generation.dataset(entry.name).to_table(
-        columns=["memory_id", "vector"], filter=scope.predicate(as_of)
+        columns=["memory_id", "vector"], filter=predicate(scope, filters)
     )
     if table.num_rows == 0:
         return []
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     scores = flat.reshape(table.num_rows, -1).astype(np.float32) @ query
-    order = np.lexsort((np.arange(len(scores)), -scores))
+    order = np.argsort(-scores, kind="stable")
     names = table["memory_id"].to_pylist()
     least = scores[order[min(NEIGHBOURS, len(order)) - 1]]
-    # A tie at the tenth place, or one within half-float rounding, is as good an answer.
-    return [(names[i], float(scores[i])) for i in order if scores[i] >= least - 1e-3]
+    return [names[i] for i in order if scores[i] >= least - slack]
 
 
-def _recall(found: list[set[str]], exact: list[list[tuple[str, float]]]) -> float:
+def recall_ratio(found: list[set[str]], exact: list[list[str]]) -> float:
     """Mean share of the exact top 10 (ties count) that was found."""
     pairs = [(f, e) for f, e in zip(found, exact, strict=True) if e]
-    if not pairs:
-        return 1.0
-    shares = [len(f & {name for name, _ in e}) / min(NEIGHBOURS, len(e)) for f, e in pairs]
-    return sum(min(share, 1.0) for share in shares) / len(shares)
+    shares = [len(f & set(e)) / min(NEIGHBOURS, len(e)) for f, e in pairs]
+    return sum(min(share, 1.0) for share in shares) / len(shares) if shares else 1.0
 
 
 def run_checks(
@@ -136,6 +150,7 @@ def run_checks(
         _check_expiry(generation, as_of),
         _check_recall(generation, samples, policy, as_of),
         _check_isolation(generation, samples, as_of),
+        _check_placement(generation),
         _check_vectors(generation),
         _check_lancedb(generation),
     ]
@@ -177,9 +192,9 @@ def _check_recall(
     found, exact = [], []
     for i, (entry, row) in enumerate(samples):
         scope, query = scope_of(row), _between(row, samples[i - 1][1])
-        found.append(_ids(generation, entry, scope, query, as_of))
-        exact.append(_exact_ids(generation, entry, scope, query, as_of))
-    ratio = _recall(found, exact)
+        found.append(nearest_ids(generation, entry, scope, query, Filters(as_of)))
+        exact.append(exact_ids(generation, entry, scope, query, Filters(as_of)))
+    ratio = recall_ratio(found, exact)
     text = f"recall@{NEIGHBOURS} {ratio:.4f} over {len(samples)} queries, least {policy.min_recall_ratio}"
     return Check("recall", ratio >= policy.min_recall_ratio, text)
 
@@ -189,16 +204,37 @@ def _check_isolation(
 ) -> Check:
     """Each sampled row's vector and text, asked in the next row's scope: only that scope may answer."""
     strangers = 0
+    columns = ("memory_id", *_SCOPE_COLUMNS, PAYLOAD)
     for i, (_, row) in enumerate(samples):
         scope = scope_of(samples[i - 1][1])
-        predicate, query = scope.predicate(as_of), np.asarray(row["vector"], np.float32)
+        where, query = predicate(scope, Filters(as_of)), np.asarray(row["vector"], np.float32)
         tables = [
-            generation.vectors(scope, query, NEIGHBOURS, predicate),
-            generation.texts(scope, row["text"][:200], NEIGHBOURS, predicate),
+            generation.vectors(scope, query, NEIGHBOURS, where, columns),
+            generation.texts(scope, row["search_text"][:200], NEIGHBOURS, where, columns),
         ]
-        for name, value in scope.columns().items():
-            strangers += sum(1 for t in tables for held in t[name].to_pylist() if held != value)
+        strangers += sum(_is_strange(held, scope) for table in tables for held in table.to_pylist())
     return Check("isolation", strangers == 0, f"{strangers} rows out of scope in {2 * len(samples)} searches")
+
+
+def _is_strange(row: dict[str, Any], scope: Scope) -> bool:
+    """Whether a row, or the payload that is shown of it, is not of the scope."""
+    shown = orjson.loads(row[PAYLOAD])
+    wanted = scope.columns().items()
+    return any(row[n] != v for n, v in wanted) or any(
+        row[name] != shown[name] for name in ("memory_id", *_SCOPE_COLUMNS)
+    )
+
+
+def _check_placement(generation: Generation) -> Check:
+    """Every row lies in the table its scope is searched in: its own where it has one, else main."""
+    own = {entry.scope for entry in generation.manifest.tables if entry.scope}
+    misplaced = 0
+    for entry in generation.manifest.tables:
+        held = pl.DataFrame(generation.dataset(entry.name).to_table(columns=["tenant_id", "user_id"]))
+        for tenant, user, rows in held.group_by("tenant_id", "user_id").len().iter_rows():
+            name = scope_hash(tenant, user)
+            misplaced += 0 if entry.scope == (name if name in own else None) else rows
+    return Check("placement", misplaced == 0, f"{misplaced} rows outside their scope's table")
 
 
 def _check_vectors(generation: Generation) -> Check:

@@ -21,6 +21,7 @@ import polars as pl
 
 from lake import segments
 from lake.faults import wrapped
+from lake.forks import require_threads
 from lake.lake import Lake, as_lake
 from lake.storage import LocalStorage
 from transforms.errors import UsageError
@@ -87,7 +88,9 @@ def append(
     Raises:
         StorageError: The disk is full; none of the call's rows of that bucket landed.
         LakeError: There is no lake, or it cannot be written.
+        UsageError: A default is unknown, or this process was forked too late (``lake.forks``).
     """
+    require_threads()
     lake, policy, now = as_lake(lake), policy or Policy(), now or datetime.now(UTC)
     defaults = _defaults(scope)
     drafts, refusals = _drafts(rows, now)
@@ -134,7 +137,7 @@ def _drafts(rows: Sequence[Mapping[str, Any]], now: datetime) -> tuple[pl.DataFr
             numbers.append(number)
         except JsonFault as fault:
             faults.append(refusal(fault, ascii(row), number, SOURCE))
-    batch = rows_batch(records, numbers, lambda i: orjson.dumps(records[i]).decode(), SOURCE, faults)
+    batch = rows_batch(records, numbers, lambda i: json.dumps(records[i], ensure_ascii=False), SOURCE, faults)
     return batch.drafts, batch.refusals
 
 

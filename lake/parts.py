@@ -8,12 +8,12 @@ outlives a purge.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from urllib.parse import quote
 
 import polars as pl
 import pyarrow as pa
@@ -22,11 +22,13 @@ from deltalake.transaction import AddAction
 
 from lake.lake import Lake
 from lake.storage import Storage
-from transforms.errors import SlowwaveError
+from transforms.errors import LakeError, SlowwaveError
 from transforms.schemas import Table
 
 ROWS_PER_FILE = 250_000
 ROW_GROUP_ROWS = 131_072
+_SAFE_VALUE = re.compile(r"\d[\d-]*", re.ASCII)
+"""Readers of partitioned folders guess at anything else: one name means null, some need escapes."""
 _WRITERS = 4
 """Files written at once: their syncs overlap, and memory holds this many encoded files."""
 
@@ -35,7 +37,7 @@ _WRITERS = 4
 class _Part:
     """Rows of one file: its partition values and its place below the table."""
 
-    values: Mapping[str, str | None]
+    values: Mapping[str, str]
     path: str
     rows: pl.DataFrame
 
@@ -53,6 +55,7 @@ def write_parts(lake: Lake, table: Table, frame: pl.DataFrame) -> list[AddAction
 
     Raises:
         StorageError: The disk is full or the store fails; no file of the call is left.
+        LakeError: A partition value is neither a number nor a month.
     """
     parts = list(_split(table, frame))
     with ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts") as pool:
@@ -80,8 +83,14 @@ def _split(table: Table, frame: pl.DataFrame) -> Iterator[_Part]:
     by = list(table.partition_by)
     groups = frame.partition_by(by, maintain_order=True, as_dict=True) if by else {(): frame}
     for key, rows in groups.items():
-        values = {name: None if v is None else str(v) for name, v in zip(by, key, strict=True)}
-        folder = "".join(f"{name}={quote(str(v), safe='')}/" for name, v in values.items())
+        values = {name: str(value) for name, value in zip(by, key, strict=True)}
+        odd = sorted(name for name, value in values.items() if not _SAFE_VALUE.fullmatch(value))
+        if odd:
+            raise LakeError(
+                f"{table.name}: rows of a {' and a '.join(odd)} that is no number or month",
+                "This is a fault in slowwave.",
+            )
+        folder = "".join(f"{name}={value}/" for name, value in values.items())
         for piece in rows.iter_slices(ROWS_PER_FILE):
             yield _Part(values, f"{folder}part-{secrets.token_hex(16)}.zstd.parquet", piece.drop(by))
 

@@ -28,12 +28,20 @@ _TABLES = {table.name: table for table in STORED}
 
 @dataclass(frozen=True)
 class Statement:
-    """One file of ``sql/``: its text and what its header declares."""
+    """One file of ``sql/``: its text, and what its header declares.
+
+    Args:
+        name: File name without ``.sql``.
+        text: The whole file.
+        inputs: Columns read of each table.
+        parameters: Type of each.
+        output: Type of each column, in order.
+    """
 
     name: str
     text: str
     inputs: Mapping[str, tuple[str, ...]]
-    parameters: tuple[str, ...]
+    parameters: Mapping[str, str]
     output: Mapping[str, str]
 
 
@@ -52,7 +60,7 @@ def statement(name: str) -> Statement:
     tables_read = [_INPUT.fullmatch(value) for value in header["input"]]
     inputs = {m[1]: tuple(c.strip() for c in m[2].split(",")) for m in tables_read if m}
     columns = [_pair(part) for value in header["output"] for part in value.split(",")]
-    parameters = tuple(value.split(" ", 1)[0] for value in header["parameter"])
+    parameters = dict(_pair(value.split(",", 1)[0]) for value in header["parameter"])
     return Statement(name, text, inputs, parameters, dict(columns))
 
 
@@ -92,8 +100,18 @@ def query(
         parameters: A value for each declared parameter.
         extra: Inputs that are no lake tables.
         buckets: Tenant buckets to read; give the tenant's own where there is one.
+
+    Returns:
+        What the statement's header declares as output, in the statement's order.
+
+    Raises:
+        UsageError: There is no such statement, or a parameter or extra input of it is not given.
     """
     wanted, extra = statement(name), extra or {}
+    missing = sorted(set(wanted.parameters) - set(parameters or {}))
+    missing += sorted(set(wanted.inputs) - set(_TABLES) - set(extra))
+    if missing:
+        raise UsageError(f"statement {name} is not given {', '.join(missing)}", f"See sql/{name}.sql.")
     frames = {
         table: extra[table] if table in extra else _columns(lake, table, columns, buckets)
         for table, columns in wanted.inputs.items()

@@ -6,6 +6,7 @@ Importing this module loads no index library, no model and no orchestrator.
 from __future__ import annotations
 
 import threading
+import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from lake.answers import Context, Memory, best_memories, packed_context
 from lake.candidates import Candidates, Ranked, index_candidates, joined, ranked
+from lake.embedders.protocol import well_formed
 from lake.index import Generation, Pointer, load_manifest, read_pointer
 from lake.lake import Lake, as_lake
 from lake.scope import Filters, Scope
@@ -164,6 +166,7 @@ class Recall:
         """
         if not query.strip():
             raise UsageError("the query is empty", "Say what to look for.")
+        query = unicodedata.normalize("NFC", well_formed(query))  # as landed text is
         # Zeros where the model refuses the query, whose words then still find rows.
         vector = self._model().embed([query]).vectors[0]
         since, published = self._published(query, vector, scope, filters, candidates)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from lake.faults import storage_fault, wrapped
-from transforms.errors import LakeError, StorageError
+from transforms.errors import LakeError
 
 _TEMPORARY = ".tmp"
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP}
@@ -71,13 +71,11 @@ class LocalStorage:
 
     def read(self, key: str) -> bytes | None:
         """See ``Storage.read``."""
-        try:
-            with wrapped(f"reading {key}"):
+        with wrapped(f"reading {key}"):
+            try:
                 return self.path(key).read_bytes()
-        except StorageError as error:
-            if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            except (FileNotFoundError, NotADirectoryError):
                 return None
-            raise
 
     def write(self, key: str, data: bytes) -> None:
         """See ``Storage.write``."""

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,3 +20,56 @@ def real_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no real traces: {path} is not there")
     return path
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Makes a file system of so many KiB; called again, it is resized. Skips where mounting is not allowed."""
+    place = tmp_path / "disk"
+    mount = shutil.which("mount")
+
+    def sized(kibibytes: int) -> Path:
+        options = f"size={kibibytes}k" + (",remount" if place.is_dir() else "")
+        place.mkdir(exist_ok=True)
+        if os.geteuid() != 0 or mount is None:
+            pytest.skip("mounting a small file system needs root")
+        done = subprocess.run([mount, "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True)
+        if done.returncode != 0:
+            pytest.skip(f"no small file system can be mounted here: {done.stderr.decode().strip()}")
+        return place
+
+    yield sized
+    if place.is_mount():
+        subprocess.run([shutil.which("umount") or "umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture
+def plain_user() -> Callable[[], object]:
+    """A block inside which file permissions bind, also where the suite runs as root."""
+
+    @contextmanager
+    def as_plain_user() -> Iterator[None]:
+        if os.geteuid() != 0:
+            yield
+            return
+        os.setegid(NOBODY)
+        os.seteuid(NOBODY)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+
+    return as_plain_user
+
+
+@pytest.fixture
+def open_dir() -> Iterator[Path]:
+    """A new directory that every user may enter, unlike tmp_path; it is open to writing, too."""
+    place = Path(tempfile.mkdtemp(prefix="slowwave-"))
+    place.chmod(0o777)
+    yield place
+    shutil.rmtree(place)

@@ -138,22 +138,30 @@ def split_new(episodes: pl.DataFrame, held: pl.DataFrame) -> tuple[pl.DataFrame,
 
     Returns:
         New rows, the count of duplicates, and refusals (``schemas.REFUSALS``) of rows whose id is
-        taken by another text. Among candidates the earliest event, then the least hash, wins.
+        taken by another text. Among candidates of one id the earliest event, then the least hash,
+        then the least of everything else wins, so the order of the rows decides nothing.
     """
-    ranked = episodes.sort("episode_id", "event_at", "content_hash", "source_file", "source_line")
-    known = held.rename({"content_hash": "held_hash"}).select("episode_id", "held_hash")
-    first = ranked.group_by("episode_id", maintain_order=True).agg(
-        pl.col("content_hash").first().alias("first_hash")
+    known = held.rename({"content_hash": "held_hash"}).select("episode_id", "held_hash").unique("episode_id")
+    repeated = episodes["episode_id"].is_duplicated()
+    several = _in_total_order(episodes.filter(repeated)) if repeated.any() else episodes.clear()
+    marked = pl.concat([episodes.filter(~repeated), several]).join(
+        known, on="episode_id", how="left", maintain_order="left"
     )
-    marked = ranked.join(first, on="episode_id", how="left", maintain_order="left").join(
-        known.unique("episode_id"), on="episode_id", how="left", maintain_order="left"
-    )
-    owner = pl.coalesce("held_hash", "first_hash")
-    is_first = pl.col("episode_id").is_first_distinct()
-    clash = marked.filter(pl.col("content_hash") != owner)
-    fresh = marked.filter(is_first & pl.col("held_hash").is_null()).select(EPISODES.names)
-    duplicates = episodes.height - fresh.height - clash.height
-    return fresh, duplicates, _clashes(clash)
+    owner = pl.coalesce("held_hash", pl.col("content_hash").first().over("episode_id"))
+    is_clash = pl.col("content_hash") != owner
+    is_fresh = pl.col("episode_id").is_first_distinct() & pl.col("held_hash").is_null()
+    marked = marked.with_columns(is_clash=is_clash, is_fresh=is_fresh)
+    clash = marked.filter("is_clash")
+    fresh = marked.filter("is_fresh").select(EPISODES.names)
+    return fresh, episodes.height - fresh.height - clash.height, _clashes(clash)
+
+
+def _in_total_order(episodes: pl.DataFrame) -> pl.DataFrame:
+    first = ["episode_id", "event_at", "content_hash", "content"]
+    lists = [name for name, dtype in EPISODES.polars.items() if dtype == TEXTS]
+    plain = [n for n in EPISODES.names if n not in (*first, *lists, "source_file", "source_line")]
+    texts = [pl.col(name).list.join(_TAG_BREAK) for name in lists]
+    return episodes.sort(*first, *plain, *texts, "source_file", "source_line")
 
 
 def _clashes(clash: pl.DataFrame) -> pl.DataFrame:

@@ -245,7 +245,7 @@ def _rules(policy: Policy, as_of: datetime, timezone: str | None) -> list[tuple[
 
 def as_refusals(frame: pl.DataFrame) -> pl.DataFrame:
     """Cleaned rows with ``reason`` and ``detail`` as ``schemas.REFUSALS``; raw is the row as JSON."""
-    shown = [n for n in DRAFTS.names if n not in ("event_at", "expires_at")]
+    shown = [n for n in DRAFTS.names if n not in ("event_at", "expires_at", "source_file", "source_line")]
     columns = [pl.col("event_text").alias("event_at"), pl.col("expires_text").alias("expires_at")]
     raw = pl.struct(*shown, *columns).struct.json_encode()
     return frame.with_columns(raw=raw).select(REFUSALS.names)

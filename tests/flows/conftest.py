@@ -10,9 +10,7 @@ from tests.flows.lakes import Command
 
 
 @pytest.fixture
-def command(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Command:
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     """``slowwave`` in this process, in an empty folder, untouched by the caller's environment."""
     for name in ("SLOWWAVE_LAKE", "SLOWWAVE_API_KEY", "OPENAI_API_KEY", "SLOWWAVE_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)

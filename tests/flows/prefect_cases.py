@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from typing import Any
+
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 import flows.prefect_flows as shell
 from flows.job import LOCK, StepResult
@@ -15,6 +18,7 @@ from lake import locks
 from lake.lake import open_lake
 from transforms.errors import CheckError, EndpointError, StorageError
 
+AT = datetime(2026, 6, 30, tzinfo=UTC)
 SECRET = "my locker code is 4711"
 
 
@@ -29,7 +33,7 @@ class Planted:
         if self.errors:
             error = self.errors.pop(0)
             raise error from ValueError(SECRET)
-        return StepResult(self.name)
+        return StepResult(self.name, AT)
 
 
 class Reading:
@@ -43,7 +47,7 @@ class Reading:
         self.seen.append([(s.file_name, d.tenant_id, d.user_id) for s, d in sources])
         if len(self.seen) == 1:
             raise StorageError("the store is away")
-        return StepResult("ingest"), None
+        return StepResult("ingest", AT), None
 
 
 def main(lake: str, config: str, source: str) -> dict[str, Any]:
@@ -77,4 +81,5 @@ def told(state: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(*sys.argv[1:])) + "\n")
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):  # its thread costs a second a flow
+        sys.stdout.write(json.dumps(main(*sys.argv[1:])) + "\n")

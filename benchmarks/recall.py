@@ -1,0 +1,195 @@
+"""Recall in a lake of many memories: build time, latency end to end, recall against exact search, memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.recall_data import AS_OF, LARGE, MIDDLE, SMALL, MadeScope, World, frames, scopes
+from transforms.policy import PublishPolicy
+
+WARM_UP = 60
+QUERIES = 400
+COMPARED = 100
+"""Questions whose answer is compared with exact search."""
+GENERATION = "gen-000001"
+
+Emit = Callable[[dict[str, Any]], None]
+
+
+def run(emit: Emit, sizes: Sequence[int], folder: Path | None = None) -> None:
+    """Build a lake of each size and measure it, each step in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="slowwave-recall-", dir=folder) as root:
+        for rows in sizes:
+            lake = str(Path(root) / str(rows))
+            emit(_apart(build, lake, rows))
+            emit(_apart(first_answer, lake, rows))
+            for measured in _apart(searches, lake, rows):
+                emit(measured)
+
+
+def _apart(step: Callable[[str, int], Any], lake: str, rows: int) -> Any:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(step, (lake, rows))
+
+
+def build(uri: str, rows: int) -> dict[str, Any]:
+    """Write, calibrate and check a generation; ``seconds`` leaves out the making of the data."""
+    from lake.index import Generation, Manifest, Pointer, scope_hash, write_pointer
+    from lake.index_build import Builder
+    from lake.index_checks import calibrated, run_checks
+    from lake.lake import init_lake
+    from transforms.embedding import vector_space
+
+    world, made, policy = World(), scopes(rows), PublishPolicy()
+    lake = init_lake(uri)
+    large = [scope_hash(s.tenant, s.user) for s in made if s.rows > policy.large_scope_rows]
+    builder = Builder(lake, GENERATION, world.embedder.dimensions, large)
+    spent = [0.0]
+    began = time.perf_counter()
+    entries = builder.write(_without_expired(_timed(frames(world, made), spent)))
+    written = time.perf_counter() - began - spent[0]
+    space = vector_space(world.embedder.model_key)
+    inputs = {"episodes": -1, "vectors": -1}
+    draft = Manifest(GENERATION, space, 256, builder.rows, AS_OF.isoformat(), tuple(entries), inputs, None)
+    began = time.perf_counter()
+    manifest = calibrated(Generation(lake, draft), policy, AS_OF)
+    checks = run_checks(
+        Generation(lake, manifest),
+        policy=policy,
+        as_of=AS_OF,
+        expected_rows=builder.rows,
+        expected_space=space,
+    )
+    checked = time.perf_counter() - began
+    lake.storage.write(f"index/{GENERATION}/manifest.json", replace(manifest).dumps())
+    write_pointer(lake, Pointer(GENERATION, (GENERATION,)))
+    return {
+        "name": "recall.publish",
+        "rows": builder.rows,
+        "write_seconds": round(written, 1),
+        "check_seconds": round(checked, 1),
+        "peak_rss_mb": _peak_mb(),
+        "index_mb": round(sum(p.stat().st_size for p in Path(uri).rglob("*") if p.is_file()) / 1e6),
+        "nprobes": {e.rows: e.nprobes for e in manifest.tables if e.nprobes},
+        "failed_checks": [check.name for check in checks if not check.passed],
+    }
+
+
+def _timed(made: Iterator[Any], spent: list[float]) -> Iterator[Any]:
+    """The frames, with the time of making them added up."""
+    while True:
+        began = time.perf_counter()
+        frame = next(made, None)
+        spent[0] += time.perf_counter() - began
+        if frame is None:
+            return
+        yield frame
+
+
+def _without_expired(made: Iterator[Any]) -> Iterator[Any]:
+    """What publish leaves out. Those that expire half a year later stay, so the predicate has work."""
+    for frame in made:
+        yield frame.filter(frame["expires_at"] > AS_OF)
+
+
+def first_answer(uri: str, rows: int) -> dict[str, Any]:
+    """From nothing imported to the first answer, in a new process."""
+    began = time.perf_counter()
+    from lake.recall import Recall
+
+    imported = time.perf_counter() - began
+    scope = scopes(rows)[0]
+    began = time.perf_counter()
+    Recall(uri).search("where does the ferry leave", tenant=scope.tenant, user=scope.user, as_of=AS_OF)
+    answered = time.perf_counter() - began
+    return {
+        "name": "recall.first_answer",
+        "rows": rows,
+        "import_ms": round(imported * 1e3),
+        "answer_ms": round(answered * 1e3),
+        "rss_mb": _peak_mb(),
+    }
+
+
+def searches(uri: str, rows: int) -> list[dict[str, Any]]:
+    """``Recall.search`` end to end, warm, by size of scope."""
+    from lake.recall import Recall
+
+    world, made, recall = World(), scopes(rows), Recall(uri)
+    largest = max(s.rows for s in made)
+    groups = {
+        f"scope of {largest}": [s for s in made if s.rows == largest],
+        f"scopes of {MIDDLE}": [s for s in made if s.rows == MIDDLE],
+        f"scopes up to {SMALL}": [s for s in made if s.rows <= SMALL],
+    }
+    return [
+        {"rows": rows, **_measured(recall, world, group), "name": f"recall.search, {name}"}
+        for name, group in groups.items()
+        if group and largest <= LARGE
+    ]
+
+
+def _measured(recall: Any, world: World, group: list[MadeScope]) -> dict[str, Any]:
+    draw = np.random.default_rng(7)
+    asked = [(group[int(draw.integers(len(group)))], world.question(draw)) for _ in range(WARM_UP + QUERIES)]
+    times, busy = [], []
+    for scope, question in asked:
+        began, cpu = time.perf_counter(), time.process_time()
+        found = recall.search(question, tenant=scope.tenant, user=scope.user, as_of=AS_OF)
+        times.append((time.perf_counter() - began) * 1e3)
+        busy.append((time.process_time() - cpu) * 1e3)
+        if len(found) != 10:
+            raise RuntimeError(f"{len(found)} rows found")
+    warm = times[WARM_UP:]
+    return {
+        "p50_ms": round(float(np.percentile(warm, 50)), 1),
+        "p99_ms": round(float(np.percentile(warm, 99)), 1),
+        "least_ms": round(min(warm), 1),
+        "cpu_p50_ms": round(float(np.percentile(busy[WARM_UP:], 50)), 1),
+        "recall_at_10": _recall_at_10(recall, asked[WARM_UP : WARM_UP + COMPARED]),
+        "rss_mb": _rss_mb(),
+    }
+
+
+def _recall_at_10(recall: Any, asked: list[tuple[MadeScope, str]]) -> float:
+    """Nearest ten rows as recall finds them, against brute force over the scope's stored vectors; no ties."""
+    from lake.index_checks import exact_ids, nearest_ids, recall_ratio
+    from lake.scope import Filters, Scope
+
+    generation = recall._live(None)
+    filters = Filters(AS_OF, is_replay=True, max_sensitivity="personal")
+    found, exact = [], []
+    for made, question in asked:
+        scope = Scope(made.tenant, made.user)
+        [entry] = generation.tables_of(scope)
+        query = recall._model().embed([question]).vectors[0]
+        found.append(nearest_ids(generation, entry, scope, query, filters))
+        exact.append(exact_ids(generation, entry, scope, query, filters, slack=0.0))
+    return round(recall_ratio(found, exact), 4)
+
+
+def _peak_mb() -> int:
+    """Peak of this process; ``ru_maxrss`` would count the parent's, too."""
+    return _status_mb("VmHWM")
+
+
+def _rss_mb() -> int:
+    return _status_mb("VmRSS")
+
+
+def _status_mb(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith(f"{name}:")]
+    return round(int(line.split()[1]) * 1024 / 1e6)
+
+
+os.environ.setdefault("RUST_LOG", "error")

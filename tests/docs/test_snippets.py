@@ -1,0 +1,57 @@
+"""The Python of the pages runs, in order, and prints what the page says it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from flows.demo import sample_sources
+from flows.ingest import run_ingest
+from flows.job import Job
+from lake.embedders.local import LocalEmbedder
+from lake.lake import init_lake
+from transforms.policy import Policy
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
+
+
+def run_page(name: str) -> list[tuple[str, str | None]]:
+    """What each block printed, and what the page shows below it."""
+    scope: dict[str, object] = {"__name__": "page"}
+    printed = []
+    for code, shown in BLOCK.findall((ROOT / "docs" / name).read_text("utf-8")):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(compile(code, name, "exec"), scope)
+        printed.append((said.getvalue(), shown or None))
+    return printed
+
+
+def check(printed: list[tuple[str, str | None]]) -> None:
+    for said, shown in printed:
+        assert said == (shown or "")
+
+
+def test_agent_builders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = run_page("agent-builders.md")
+    assert len(printed) >= 6
+    check(printed)
+
+
+def test_data_engineers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = ROOT / "samples"
+    as_of = datetime.fromisoformat(json.loads((samples / "expected.json").read_text("utf-8"))["as_of"])
+    job = Job(init_lake(str(tmp_path / "lake")), Policy(), as_of, LocalEmbedder)
+    run_ingest(job, sample_sources(samples, job))
+    monkeypatch.chdir(tmp_path)
+    printed = run_page("data-engineers.md")
+    assert len(printed) >= 4
+    check(printed)

@@ -1,0 +1,374 @@
+"""The command line's contract: keys, streams, exit codes, one line for each mistake, help without weight."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from flows import cli
+from flows.__main__ import main
+from tests.flows.lakes import Command, environment, files_below, row, start, write
+from tests.model_server import Fault, ModelServer
+
+VERBS = "init ingest embed publish nightly recall context status doctor formats demo".split()
+HEAVY = (
+    "polars",
+    "duckdb",
+    "pyarrow",
+    "deltalake",
+    "lance",
+    "lancedb",
+    "pydantic",
+    "prefect",
+    "numpy",
+    "rich",
+)
+AT = ("--as-of", "2026-06-30T23:00:00Z")
+SCOPE = ("--tenant", "acme", "--user", "ana", *AT)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with three published rows, made once."""
+    folder = tmp_path_factory.mktemp("published")
+    write(folder / "a.jsonl", [row(n) for n in range(3)])
+    assert main(["--lake", str(folder / "lake"), "init", "--buckets", "2"]) == 0
+    assert main(["--lake", str(folder / "lake"), "nightly", str(folder / "a.jsonl"), *AT]) == 0
+    return folder
+
+
+@pytest.fixture
+def lake(published: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copy(published / "a.jsonl", tmp_path)
+    shutil.copytree(published / "lake", tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+def flags(verb: str) -> list[str]:
+    return cli.known_flags()[verb]
+
+
+def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
+    assert sorted(cli.known_flags()) == sorted(VERBS)
+    shared = {"--lake", "--config", "--json", "--as-of"}
+    scope = {"--tenant", "--user", "--agent", "--session"}
+    wanted = {
+        "ingest": scope | {"--format", "--timezone", "--explain"},
+        "nightly": scope | {"--no-publish"},
+        "recall": scope | {"-k", "--kinds", "--explain"},
+        "context": scope | {"--budget"},
+        "publish": {"--rollback", "--force"},
+    }
+    for verb in VERBS:
+        assert shared | wanted.get(verb, set()) <= set(flags(verb))
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_has_an_example(verb: str, command: Command) -> None:
+    said = command(*([verb] if verb else []), "--help")
+    assert said.code == 0
+    assert said.err == ""
+    assert "example: slowwave" in said.out
+    assert not verb or verb in said.out[said.out.index("example:") :]
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], *[[verb, "--help"] for verb in VERBS], ["--version"], ["nonsense"]]
+)
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom flows.__main__ import main\n"
+        f"main({words!r})\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_recall_imports_no_orchestrator(lake: Path) -> None:
+    code = (
+        "import sys\nfrom flows.__main__ import main\n"
+        f"assert main(['--lake', {str(lake)!r}, 'recall', 'harbour', '--tenant', 'acme', '--user', 'ana']) == 0\n"
+        "print([name for name in sys.modules if name.split('.')[0] in ('prefect', 'dask')], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_help_and_version_are_json_too_when_asked(command: Command) -> None:
+    assert "example:" in command("--json", "recall", "--help").json["help"]
+    assert command("--version", "--json").json["help"].startswith("slowwave ")
+
+
+def test_json_keys_that_stay(lake: Path, tmp_path: Path, command: Command) -> None:
+    def data(*words: object) -> dict[str, object]:
+        said = command("--lake", lake, "--json", *words, *(() if "--as-of" in words else AT))
+        assert said.code == 0, said
+        return said.json
+
+    write(tmp_path / "b.jsonl", [row(9), "{"])
+    assert {"lake", "version"} <= data("init").keys()
+    ingested = data("ingest", tmp_path / "b.jsonl")
+    assert {"files", "rows_in", "landed", "duplicates", "quarantined", "reasons"} <= ingested.keys()
+    assert (ingested["rows_in"], ingested["landed"], ingested["quarantined"]) == (2, 1, 1)
+    night = data("nightly")
+    step = {"name", "rows_in", "rows_out", "rejected", "seconds", "peak_bytes"}
+    assert [s["name"] for s in night["steps"]] == ["ingest", "embed", "publish"]  # type: ignore[attr-defined]
+    assert all(step <= s.keys() for s in night["steps"])  # type: ignore[attr-defined]
+    assert night["generation"] == "gen-000002"
+    assert step <= data("embed").keys()
+    assert data("publish")["generation"] == "gen-000002"
+    assert data("publish", "--rollback")["generation"] == "gen-000001"
+    [found] = data("recall", "harbour", "-k", "1", *SCOPE)["results"]  # type: ignore[misc]
+    assert {"id", "kind", "text", "score", "factors", "event_at", "source_refs"} <= found.keys()
+    assert sorted(found["factors"]) == ["frequency", "importance", "recency", "relevance", "type"]
+    packed = data("context", "harbour", "--budget", "300", *SCOPE)
+    wanted = {"text", "tokens_used", "tokens_available", "packed", "summarised", "dropped"}
+    assert wanted <= packed.keys()
+    status = data("status")
+    assert status["index"]["generation"] == "gen-000001"  # type: ignore[index]
+    assert data("doctor")["passed"] is True
+    assert {"name", "description"} <= data("formats")["formats"][0].keys()  # type: ignore[index]
+
+
+def test_flags_stand_before_or_after_the_verb(lake: Path, command: Command) -> None:
+    before = command("--json", "--lake", lake, "--as-of", "2026-07-01T00:00:00Z", "status")
+    after = command("status", "--as-of", "2026-07-01T00:00:00Z", "--lake", lake, "--json")
+    assert before.json["as_of"] == after.json["as_of"] == "2026-07-01T00:00:00+00:00"
+    assert before.json["tenants"] == after.json["tenants"]
+
+
+def test_the_lake_comes_from_flag_then_environment_then_file(
+    lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("slowwave.toml").write_text('lake = "nowhere"\n')
+    assert command("--json", "status").error["code"] == "lake"
+    monkeypatch.setenv("SLOWWAVE_LAKE", str(lake))
+    assert command("--json", "status").json["lake"] == str(lake)
+    assert command("--json", "--lake", "elsewhere", "status").error["code"] == "lake"
+
+
+def test_data_goes_to_stdout_and_talk_to_stderr(lake: Path, tmp_path: Path, command: Command) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    write(folder / "a.jsonl", [row(50)])
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+    said = command("--json", "--lake", lake, "ingest", folder, *AT)
+    assert said.json["landed"] == 1
+    assert "picture.png" in said.err
+    assert "picture.png" in command("--lake", lake, "ingest", folder).err
+
+
+def test_what_a_library_prints_does_not_spoil_the_document(
+    lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import status
+
+    real = status.status_of
+
+    def chatty(job: object) -> object:
+        print("loading things")
+        return real(job)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(status, "status_of", chatty)
+    said = command("--json", "--lake", lake, "status")
+    assert said.json["lake"] == str(lake)
+    assert "loading things" in said.err
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _endpoint(base_url: str) -> str:
+    return (
+        f'[embedder]\nprovider = "openai"\nbase_url = "{base_url}"\nmodel = "m"\ndimensions = 8\n'
+        'api_key = "k"\nmax_attempts = 1\n'
+    )
+
+
+# Words of the call ("LAKE" and "TMP" are filled in), text of slowwave.toml, exit code, code, and what is said.
+MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
+    "no command": ("", "", 2, "usage", "COMMAND"),
+    "unknown command": ("dream", "", 2, "usage", "dream"),
+    "unknown flag": ("--lake LAKE status --fast", "", 2, "usage", "--fast"),
+    "shortened flag": ("--lake LAKE status --js", "", 2, "usage", "--js"),
+    "k of nothing": ("--lake LAKE recall x -k 0 --tenant acme --user ana", "", 2, "usage", "not a positive"),
+    "k of words": ("--lake LAKE recall x -k some --tenant acme --user ana", "", 2, "usage", "not a positive"),
+    "missing file": ("--lake LAKE ingest TMP/none.jsonl", "", 3, "input", "none.jsonl: no such file"),
+    "glob of nothing": ("--lake LAKE ingest TMP/*.nothing", "", 3, "input", "no file matches"),
+    "unknown format": ("--lake LAKE ingest TMP/a.jsonl --format yaml", "", 3, "input", "unknown format 'yaml'"),
+    "nobody reads it": ("--lake LAKE ingest TMP/odd.bin", "", 3, "input", "odd.bin: of no known format"),
+    "nothing readable": ("--lake LAKE ingest TMP/empty", "", 3, "input", "nothing readable"),
+    "only strangers": ("--lake LAKE nightly TMP/strange", "", 3, "input", "nothing readable"),
+    "missing config": ("--lake LAKE --config TMP/no.toml status", "", 4, "config", "no.toml"),
+    "config is no TOML": ("--lake LAKE status", "[recall\n", 4, "config", "not TOML"),
+    "wrong key": ("--lake LAKE status", "[recall]\nrecency_wieght = 1\n", 4, "config", "did you mean recency_weight"),
+    "wrong section": ("--lake LAKE status", "[recal]\nx = 1\n", 4, "config", "did you mean recall"),
+    "wrong embedder key": ("--lake LAKE status", "[embedder]\nmodl = 1\n", 4, "config", "did you mean model"),
+    "wrong value": ("--lake LAKE status", "[publish]\nkeep_generations = 0\n", 4, "config", "keep_generations"),
+    "wrong type": ("--lake LAKE status", 'recall = "all"\n', 4, "config", "recall"),
+    "the policy by name": ("--lake LAKE status", "[policy]\nx = 1\n", 4, "config", "unknown key policy"),
+    "weights off": ("--lake LAKE status", "[recall]\nrecency_weight = 0.9\n", 4, "config", "sum to"),
+    "no lake": ("--lake TMP/nowhere status", "", 5, "lake", "no lake at"),
+    "no lake to search": ("--lake TMP/nowhere recall x --tenant acme --user ana", "", 5, "lake", "no lake at"),
+    "other version": ("--lake TMP/future status", "", 5, "lake", "version 9"),
+    "odd scheme": ("--lake ftp://x/y status", "", 5, "lake", "ftp"),
+    "closed port": ("--lake LAKE embed", "ENDPOINT", 6, "endpoint", "127.0.0.1"),
+    "no lake named": ("status", "", 2, "usage", "--lake"),
+    "naive as-of": ("--lake LAKE --as-of 2026-06-30T23:00 status", "", 2, "usage", "no zone"),
+    "odd as-of": ("--lake LAKE --as-of yesterday status", "", 2, "usage", "not ISO 8601"),
+    "as-of of the end of time": ("--lake LAKE --as-of 9999-12-31T23:59:59-12:00 status", "", 2, "usage", "range"),
+    "unknown zone": ("--lake LAKE ingest TMP/a.jsonl --timezone Mars/Base", "", 2, "usage", "Mars/Base"),
+    "empty query": ("--lake LAKE recall EMPTY --tenant acme --user ana", "", 2, "usage", "query is empty"),
+    "no tenant": ("--lake LAKE recall x", "", 2, "usage", "tenant"),
+    "no scope": ("--lake LAKE recall x --tenant acme", "", 2, "usage", "user, an agent or a session"),
+    "no scope for a context": ("--lake LAKE context x --tenant acme", "", 2, "usage", "user, an agent"),
+    "nothing to explain": ("--lake LAKE ingest --explain", "", 2, "usage", "nothing to explain"),
+    "nothing before it": ("--lake LAKE publish --rollback", "", 2, "usage", "no generation before"),
+    "another model": ("--lake LAKE recall x --tenant acme --user ana", "[embedder]\ndimensions = 64\n", 10, "model", "64"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_and_its_class_has_an_exit_code(
+    name: str, lake: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, config, exit_code, code, told = MISTAKES[name]
+    if name == "no lake named":
+        lake.rename(tmp_path / "gone")
+    for folder in ("empty", "strange", "future"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "strange" / "x.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "odd.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "future" / "lake.json").write_text(
+        '{"format": "slowwave", "version": 9, "lake_id": "0123456789abcdef", "buckets": 2}'
+    )
+    if config == "ENDPOINT":
+        config = _endpoint(f"http://127.0.0.1:{closed_port()}/v1")
+    if config:
+        Path("slowwave.toml").write_text(config)
+    filled = words.replace("LAKE", str(lake)).replace("TMP", str(tmp_path))
+    call = ["" if word == "EMPTY" else word for word in filled.split()]
+
+    plain = command(*call)
+    assert plain.code == exit_code, plain
+    assert plain.out == ""
+    [line] = [said for said in plain.err.splitlines() if "skipped" not in said]
+    assert line.startswith("slowwave: ")
+    assert told in line
+    assert "Traceback" not in plain.err
+
+    as_json = command(*call, "--json")
+    assert as_json.code == exit_code
+    assert as_json.error["code"] == code
+    assert told in as_json.error["message"] + as_json.error["remedy"]
+
+
+def test_an_unexpected_fault_is_one_line_too(
+    lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows import status
+
+    def broken(job: object) -> object:
+        raise ZeroDivisionError("a secret value")
+
+    monkeypatch.setattr(status, "status_of", broken)
+    said = command("--json", "--lake", lake, "status")
+    assert (said.code, said.error["code"]) == (1, "internal")
+    assert "secret" not in said.out + said.err
+    monkeypatch.setenv("SLOWWAVE_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        command("--lake", lake, "status")
+
+
+def test_bytes_that_are_no_text_are_escaped(lake: Path, command: Command) -> None:
+    said = command("--lake", lake, "--json", "ingest", "caf\udce9.jsonl")
+    assert said.code == 3
+    assert "caf\udce9.jsonl" in said.error["message"]
+    assert "caf\\udce9.jsonl" in command("--lake", lake, "ingest", "caf\udce9.jsonl").err
+
+
+def test_a_reader_that_goes_away_is_no_fault(lake: Path, tmp_path: Path) -> None:
+    process = start("--lake", lake, "formats", cwd=tmp_path)
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    said = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(60), said) == (0, "")
+
+
+def test_standard_input_is_a_source(lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps(row(77)).encode() + b"\n"))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert command("--lake", lake, "--json", "ingest", "-", *AT).json["landed"] == 1
+
+
+def test_ingest_explain_writes_nothing(lake: Path, tmp_path: Path, command: Command) -> None:
+    write(
+        tmp_path / "b.jsonl",
+        [row(8, "write to ana.lopez@example.com"), row(9, event_at="2026-06-01T10:00:00")],
+    )
+    before = files_below(lake)
+    data = command("--lake", lake, "--json", "ingest", "--explain", tmp_path / "b.jsonl", *AT).json
+    [source] = data["sources"]
+    assert source["format"] == "slowwave-jsonl"
+    assert "example.com" not in json.dumps(source["rows"])
+    assert [r["reason"] for r in source["refused"]] == ["naive_time"]
+    assert files_below(lake) == before
+    assert "naive_time" in command("ingest", "--explain", tmp_path / "b.jsonl").out
+
+
+def test_recall_explain_shows_ids_and_sources(lake: Path, command: Command) -> None:
+    [found] = command("--lake", lake, "--json", "recall", "harbour", "-k", "1", *SCOPE).json["results"]
+    assert found["id"] in command("--lake", lake, "recall", "harbour", "-k", "1", "--explain", *SCOPE).out
+    assert found["id"] not in command("--lake", lake, "recall", "harbour", "-k", "1", *SCOPE).out
+
+
+def test_an_interrupted_run_says_so_in_a_line_and_goes_on_the_next_time(lake: Path, tmp_path: Path) -> None:
+    write(tmp_path / "b.jsonl", [row(n) for n in range(40)])
+    with ModelServer() as server:
+        server.always = Fault(hang=True)
+        (tmp_path / "slowwave.toml").write_text(_endpoint(server.base_url) + "timeout_seconds = 20\n")
+        process = start("--json", "--lake", lake, "nightly", tmp_path / "b.jsonl", *AT, cwd=tmp_path)
+        watch = threading.Thread(target=_interrupt_at_first_request, args=(server, process))
+        watch.start()
+        out, err = process.communicate(timeout=90)
+        watch.join()
+    assert process.returncode == 130
+    assert json.loads(out)["error"]["code"] == "interrupted"
+    assert "Traceback" not in err
+    (tmp_path / "slowwave.toml").unlink()
+    again = start("--json", "--lake", lake, "nightly", tmp_path / "b.jsonl", *AT, cwd=tmp_path)
+    out, err = again.communicate(timeout=90)
+    assert again.returncode == 0, err
+    steps = {step["name"]: step for step in json.loads(out)["steps"]}
+    assert (steps["ingest"]["duplicates"], steps["embed"]["rows_out"]) == (40, 37)
+
+
+def _interrupt_at_first_request(server: ModelServer, process: subprocess.Popen[str]) -> None:
+    waited = threading.Event()
+    for _ in range(1_200):
+        if server.requests or process.poll() is not None:
+            break
+        waited.wait(0.05)
+    process.send_signal(signal.SIGINT)
+    waited.wait(0.3)
+    server._closing.set()  # the hanging answers end, so that nothing waits for them

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from made import finished, worker
+
+from lake import locks
+from lake.lake import Lake, init_lake
+from lake.storage import Entry
+from transforms.errors import BusyError, LakeError, StorageError
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return init_lake(f"{tmp_path}/lake", 4)
+
+
+def test_one_holder_at_a_time_also_between_threads(lake: Lake) -> None:
+    inside, most = 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(5):
+            with locks.hold(lake, "commit", 30):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.002)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+def test_names_do_not_hinder_each_other(lake: Lake) -> None:
+    with locks.hold(lake, "nightly", 0), locks.hold(lake, "commit", 0):
+        pass
+
+
+def test_a_second_one_declines_at_once_or_after_its_wait(lake: Lake) -> None:
+    with locks.hold(lake, "nightly", 0):
+        with pytest.raises(BusyError, match="another run holds the nightly lock of this lake$") as caught:
+            with locks.hold(lake, "nightly", 0):
+                pytest.fail("two holders")
+        assert "on_busy" in caught.value.remedy
+        with pytest.raises(BusyError, match="waited"), locks.hold(lake, "nightly", 0.2):
+            pytest.fail("two holders")
+    with locks.hold(lake, "nightly", 0):
+        pass
+
+
+def test_a_failing_block_frees_it(lake: Lake) -> None:
+    with pytest.raises(ZeroDivisionError), locks.hold(lake, "nightly", 0):
+        raise ZeroDivisionError
+    with locks.hold(lake, "nightly", 0):
+        pass
+
+
+def test_another_process_waits_and_kill_9_frees_it(lake: Lake) -> None:
+    holder = worker("hold", lake.uri, "nightly", 0, 60)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(BusyError), locks.hold(lake, "nightly", 0):
+        pytest.fail("two holders")
+    waiter = worker("hold", lake.uri, "nightly", 60, 0)
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    assert finished(waiter) == ["held"]
+
+
+def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
+    lake = init_lake(f"{tmp_path}/lake", 4)
+    (tmp_path / "lake" / "locks").write_bytes(b"")
+    with pytest.raises(LakeError, match="locking nightly"), locks.hold(lake, "nightly", 0):
+        pytest.fail("held")
+
+
+class Memory:
+    """An object store with conditional writes, and a switch that makes it fail."""
+
+    uri = "s3://bucket/lake"
+
+    def __init__(self) -> None:
+        self.held: dict[str, tuple[bytes, int]] = {}
+        self.writes = 0
+        self.is_down = False
+        self.guard = threading.Lock()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        with self.guard:
+            if self.is_down:
+                raise StorageError("the store is away")
+            yield
+
+    def read(self, key: str) -> bytes | None:
+        with self.call():
+            return self.held[key][0] if key in self.held else None
+
+    def read_tagged(self, key: str) -> tuple[bytes, str] | None:
+        with self.call():
+            return (self.held[key][0], str(self.held[key][1])) if key in self.held else None
+
+    def write(self, key: str, data: bytes) -> None:
+        with self.call():
+            self.writes += 1
+            self.held[key] = (data, self.writes)
+
+    def create(self, key: str, data: bytes) -> bool:
+        with self.call():
+            if key in self.held:
+                return False
+            self.writes += 1
+            self.held[key] = (data, self.writes)
+            return True
+
+    def replace(self, key: str, data: bytes, tag: str) -> bool:
+        with self.call():
+            if key not in self.held or str(self.held[key][1]) != tag:
+                return False
+            self.writes += 1
+            self.held[key] = (data, self.writes)
+            return True
+
+    def entries(self, prefix: str) -> list[Entry]:
+        return []
+
+    def delete(self, key: str) -> None:
+        with self.call():
+            self.held.pop(key, None)
+
+    def sweep(self, prefix: str, older_than_seconds: float) -> int:
+        return 0
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Memory:
+    monkeypatch.setattr(locks, "LEASE_SECONDS", 0.6)
+    monkeypatch.setattr(locks, "_POLL_SECONDS", 0.002)
+    return Memory()
+
+
+def remote(store: Memory) -> Lake:
+    return Lake(store.uri, store, "id", 4)
+
+
+def test_a_lease_is_renewed_while_it_is_held_and_gone_afterwards(store: Memory) -> None:
+    with locks.hold(remote(store), "nightly", 0):
+        first = store.held["locks/nightly"]
+        time.sleep(1.0)  # longer than the lease
+        assert store.held["locks/nightly"][1] > first[1]
+        with pytest.raises(BusyError), locks.hold(remote(store), "nightly", 0):
+            pytest.fail("two holders")
+    assert store.held == {}
+
+
+def test_a_dead_holders_lease_is_taken_over_after_its_end_only(store: Memory) -> None:
+    end = time.time() + 0.5
+    store.write("locks/nightly", json.dumps({"owner": "dead", "expires_at": end}).encode())
+    with pytest.raises(BusyError), locks.hold(remote(store), "nightly", 0):
+        pytest.fail("taken over early")
+    with locks.hold(remote(store), "nightly", 5):
+        assert time.time() >= end
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"owner": "x"}'])
+def test_a_lease_that_cannot_be_read_is_taken_over(store: Memory, raw: bytes) -> None:
+    store.write("locks/nightly", raw)
+    with locks.hold(remote(store), "nightly", 0):
+        pass
+    assert store.held == {}
+
+
+def test_of_many_contenders_for_a_dead_lease_one_wins(store: Memory) -> None:
+    store.write("locks/nightly", json.dumps({"owner": "dead", "expires_at": 0}).encode())
+    start, won, lost = threading.Barrier(6), [], []
+
+    def contend() -> None:
+        start.wait()
+        try:
+            with locks.hold(remote(store), "nightly", 0):
+                won.append(1)
+                time.sleep(0.4)
+        except BusyError:
+            lost.append(1)
+
+    threads = [threading.Thread(target=contend) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(won), len(lost)) == (1, 5)
+
+
+def test_a_store_that_is_away_for_a_moment_costs_nothing(store: Memory) -> None:
+    with locks.hold(remote(store), "nightly", 0):
+        store.is_down = True
+        time.sleep(0.25)
+        store.is_down = False
+        time.sleep(0.6)
+        assert store.held["locks/nightly"]
+    assert store.held == {}
+
+
+def test_a_run_that_lost_its_lease_says_so_and_leaves_the_new_holders_alone(store: Memory) -> None:
+    other = json.dumps({"owner": "other", "expires_at": time.time() + 60}).encode()
+    with pytest.raises(BusyError, match="ran out while this run worked"):
+        with locks.hold(remote(store), "nightly", 0):
+            store.write("locks/nightly", other)
+            time.sleep(0.4)
+    assert store.held["locks/nightly"][0] == other
+
+
+def test_a_created_lease_whose_answer_was_lost_is_still_ours(
+    store: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = store.create
+
+    def deaf(key: str, data: bytes) -> bool:
+        create(key, data)
+        return False
+
+    monkeypatch.setattr(store, "create", deaf)
+    with locks.hold(remote(store), "nightly", 0):
+        pass
+    assert store.held == {}
