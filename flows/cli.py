@@ -16,7 +16,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         # A shortened flag that works today means another one tomorrow.
-        super().__init__(*arguments, allow_abbrev=False, **keywords)
+        super().__init__(*arguments, **{**keywords, "allow_abbrev": False})
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, f"See {self.prog} --help.")

@@ -118,9 +118,10 @@ def index_candidates(
 ) -> Candidates:
     """Best ``count`` rows of each of the generation's tables by cosine and by BM25, both searches at once."""
     where = predicate(scope, filters)
-    words = pool.submit(generation.texts, scope, query, count, where)
+    # Prepared here, for two threads that prepare would wait for each other's interpreter.
+    pending = [pool.submit(scan.to_table) for scan in generation.text_scans(scope, query, count, where)]
     near = generation.vectors(scope, vector, count, where)
-    by_words = words.result()
+    by_words = pa.concat_tables([done.result() for done in pending])
     return _merged([(near, None), (by_words, by_words["_score"])], vector)
 
 

@@ -45,6 +45,9 @@ PLAIN_COLUMNS = (
 """Columns that searches filter or search by; what is only shown stands in the payload."""
 ANSWER = (PAYLOAD, "vector")
 _OPEN_TABLES = 64
+_INDEX_CACHE_BYTES = 192 << 20
+_METADATA_CACHE_BYTES = 64 << 20
+"""What a reader may hold of an index in memory; the library's own default is 7 GiB."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,7 @@ class Generation:
         self.root = lake.index_uri(manifest.generation)
         self._open: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
+        self._session: Any = None
 
     def vectors(
         self,
@@ -159,17 +163,9 @@ class Generation:
         Returns:
             The columns and ``_distance`` (1 - cosine).
         """
-        near: dict[str, Any] = {"column": "vector", "q": query, "k": k, "metric": "dot"}
-        found = []
-        for entry in self.tables_of(scope):
-            scanner = self.dataset(entry.name).scanner(
-                columns=[*columns, "_distance"],
-                filter=predicate,
-                prefilter=True,
-                nearest=near | probes(entry),
-            )
-            found.append(scanner.to_table())
-        return pa.concat_tables(found)
+        return pa.concat_tables(
+            [s.to_table() for s in self.vector_scans(scope, query, k, predicate, columns)]
+        )
 
     def texts(
         self, scope: Scope, query: str, k: int, predicate: str, columns: tuple[str, ...] = ANSWER
@@ -179,20 +175,45 @@ class Generation:
         Returns:
             The columns and ``_score``.
         """
+        return pa.concat_tables([s.to_table() for s in self.text_scans(scope, query, k, predicate, columns)])
+
+    def vector_scans(
+        self,
+        scope: Scope,
+        query: NDArray[np.float32],
+        k: int,
+        predicate: str,
+        columns: tuple[str, ...] = ANSWER,
+    ) -> list[Any]:
+        """``vectors`` prepared, one scan a table, not yet run."""
+        near: dict[str, Any] = {"column": "vector", "q": pa.array(query), "k": k, "metric": "dot"}
+        return [
+            self.dataset(entry.name).scanner(
+                columns=[*columns, "_distance"],
+                filter=predicate,
+                prefilter=True,
+                nearest=near | probes(entry),
+            )
+            for entry in self.tables_of(scope)
+        ]
+
+    def text_scans(
+        self, scope: Scope, query: str, k: int, predicate: str, columns: tuple[str, ...] = ANSWER
+    ) -> list[Any]:
+        """``texts`` prepared, one scan a table, not yet run."""
         from lance.query import MatchQuery
 
         words = MatchQuery(search_text(query), "search_text")
-        found = []
-        for entry in self.tables_of(scope):
-            scanner = self.dataset(entry.name).scanner(
+        return [
+            self.dataset(entry.name).scanner(
                 columns=[*columns, "_score"],
                 filter=predicate,
                 prefilter=True,
                 full_text_query=words,
                 limit=k,
             )
-            found.append(scanner.to_table())
-        return pa.concat_tables(found)
+            for entry in self.tables_of(scope)
+        ]
 
     def tables_of(self, scope: Scope) -> list[TableEntry]:
         """Tables that rows of the scope can lie in: its own, or main and the tenant's own ones."""
@@ -212,7 +233,13 @@ class Generation:
                 return self._open[name]
         import lance
 
-        opened = lance.dataset(f"{self.root}/{name}.lance")
+        with self._lock:
+            if self._session is None:
+                self._session = lance.Session(
+                    index_cache_size_bytes=_INDEX_CACHE_BYTES,
+                    metadata_cache_size_bytes=_METADATA_CACHE_BYTES,
+                )
+        opened = lance.dataset(f"{self.root}/{name}.lance", session=self._session)
         with self._lock:
             self._open[name] = opened
             while len(self._open) > _OPEN_TABLES:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from transforms.errors import ConfigError
 
-REINSTALL = "Reinstall the locked dependencies, for example with `make install`."
+REINSTALL = "Install the locked packages again: pip install --require-hashes -r requirements.txt"
 
 
 def package_file(package: str, *parts: str) -> Path:

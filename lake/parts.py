@@ -58,16 +58,15 @@ def write_parts(lake: Lake, table: Table, frame: pl.DataFrame) -> list[AddAction
         LakeError: A partition value is neither a number nor a month.
     """
     parts = list(_split(table, frame))
-    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts") as pool:
-        tasks = [pool.submit(_write, lake.storage, table, part) for part in parts]
-        try:
-            return [task.result() for task in tasks]
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            pool.shutdown()
+    written: list[AddAction] = []
+    pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts")
+    try:
+        written.extend(pool.map(lambda part: _write(lake.storage, table, part), parts))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        if len(written) < len(parts):
             remove_parts(lake.storage, table, [part.path for part in parts])
-            raise
+    return written
 
 
 def remove_parts(storage: Storage, table: Table, paths: list[str]) -> None:
@@ -80,10 +79,13 @@ def remove_parts(storage: Storage, table: Table, paths: list[str]) -> None:
 
 
 def _split(table: Table, frame: pl.DataFrame) -> Iterator[_Part]:
+    """Slices of the frame, not copies: rows of a partition stand together, since it is sorted."""
     by = list(table.partition_by)
-    groups = frame.partition_by(by, maintain_order=True, as_dict=True) if by else {(): frame}
-    for key, rows in groups.items():
-        values = {name: str(value) for name, value in zip(by, key, strict=True)}
+    start = 0
+    for length, key in _runs(frame, by):
+        rows = frame.slice(start, length)
+        start += length
+        values = {name: str(value) for name, value in key.items()}
         odd = sorted(name for name, value in values.items() if not _SAFE_VALUE.fullmatch(value))
         if odd:
             raise LakeError(
@@ -93,6 +95,14 @@ def _split(table: Table, frame: pl.DataFrame) -> Iterator[_Part]:
         folder = "".join(f"{name}={value}/" for name, value in values.items())
         for piece in rows.iter_slices(ROWS_PER_FILE):
             yield _Part(values, f"{folder}part-{secrets.token_hex(16)}.zstd.parquet", piece.drop(by))
+
+
+def _runs(frame: pl.DataFrame, by: list[str]) -> list[tuple[int, Mapping[str, object]]]:
+    """Length and partition of each run of rows of one partition."""
+    if not by:
+        return [(frame.height, {})]
+    runs = frame.select(pl.struct(by).rle().alias("run")).unnest("run")
+    return list(runs.iter_rows())
 
 
 def _write(storage: Storage, table: Table, part: _Part) -> AddAction:

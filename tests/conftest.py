@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# No test is timed: a busy machine is no fault.
+hypothesis.settings.register_profile("slowwave", deadline=None)
+hypothesis.settings.load_profile("slowwave")
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Makes a file system of so many KiB; called again, it is resized. Skips where mounting is not allowed."""
+    """Makes a file system of so many KiB; called again, it is resized. Skips where mounting is refused."""
     place = tmp_path / "disk"
     mount = shutil.which("mount")
 
@@ -36,7 +41,8 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
         place.mkdir(exist_ok=True)
         if os.geteuid() != 0 or mount is None:
             pytest.skip("mounting a small file system needs root")
-        done = subprocess.run([mount, "-t", "tmpfs", "-o", options, "tmpfs", str(place)], capture_output=True)
+        command = [mount, "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+        done = subprocess.run(command, capture_output=True, check=False)
         if done.returncode != 0:
             pytest.skip(f"no small file system can be mounted here: {done.stderr.decode().strip()}")
         return place

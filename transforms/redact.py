@@ -49,7 +49,7 @@ _STRANGE = "[" + "".join(map(chr, _FOLDED)).replace("-", "") + _INVISIBLE + "]" 
 """Where folding would change a text; only such texts are folded before the prefilter."""
 _MAX_PASSES = 8
 _FEW, _FEW_BYTES = 8, 20_000
-"""So little text is read by every rule sooner than it is sorted by family."""
+"""Most rows, and bytes of all of them, that are read by every rule at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,14 @@ def candidates(texts: pl.Series) -> pl.Series:
     return plain_texts(texts).str.contains(PREFILTER).fill_null(False)
 
 
+def _are_few(texts: pl.Series) -> bool:
+    """A landed row or two: every rule reads them sooner than the prefilter would choose."""
+    return texts.len() <= _FEW and texts.str.len_bytes().sum() <= _FEW_BYTES
+
+
 def _rules_by_row(texts: pl.Series) -> list[tuple[Rule, ...]]:
     """For each text the rules whose family's prefilter matches it, in order of priority."""
-    if texts.len() <= _FEW and texts.str.len_bytes().sum() <= _FEW_BYTES:  # a landed row: just read it
+    if _are_few(texts):
         return [tuple(RULES)] * texts.len()
     plain = plain_texts(texts)
     masks = pl.zeros(texts.len(), dtype=pl.Int64, eager=True)
@@ -240,7 +245,7 @@ def redact(texts: pl.Series, *, keep_kinds: Collection[str] = ()) -> pl.DataFram
             f"Choose from {', '.join(k for k in KINDS if k not in CREDENTIAL_KINDS)}.",
         )
     texts = texts.cast(pl.String).rename("text")
-    rows = candidates(texts).arg_true()
+    rows = (texts.is_not_null() if _are_few(texts) else candidates(texts)).arg_true()
     read = texts.gather(rows)
     done = [_redact(t, keep_kinds, rules) for t, rules in zip(read, _rules_by_row(read), strict=True)]
     groups = sorted({kinds for _, kinds in done} | {()})

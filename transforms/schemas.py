@@ -107,7 +107,11 @@ class Table:
         faults = [f"column {n} is missing" for n in self.names if n not in frame.columns]
         if faults:
             raise LakeError(f"{self.name}: {'; '.join(faults)}", "This is a fault in slowwave.")
-        cast = frame.select(pl.col(c.name).cast(c.dtype) for c in self.columns)
+        try:
+            cast = frame.select(pl.col(c.name).cast(c.dtype) for c in self.columns)
+        except pl.exceptions.PolarsError as error:
+            odd = [f"{n} is {frame[n].dtype}, not {t}" for n, t in self.polars.items() if frame[n].dtype != t]
+            raise LakeError(f"{self.name}: {'; '.join(odd)}", "This is a fault in slowwave.") from error
         faults = self._violations(cast)
         if faults:
             raise LakeError(f"{self.name}: {'; '.join(faults)}", "This is a fault in slowwave.")
@@ -163,7 +167,7 @@ EPISODES = Table(
         Column("tags", TEXTS, "Labels from the source", is_personal=True),
         Column("importance", pl.Float32, "0 to 1"),
         Column("sensitivity", pl.String, "How private", allowed=SENSITIVITIES),
-        Column("redactions", TEXTS, "Kinds of secrets and PII taken out, one entry a kind"),
+        Column("redactions", TEXTS, "Kinds of secrets and PII found; taken out unless the policy keeps them"),
         Column("is_injected", pl.Boolean, "Recalled or injected context; never extracted from"),
         Column("trust", pl.Float32, "0 to 1: user 1.0, assistant 0.7, tool and web 0.4"),
         Column("source", pl.String, "Input format"),
@@ -189,7 +193,7 @@ VECTORS = Table(
         Column("tenant_id", pl.String, "Customer", is_personal=True),
         Column("tenant_bucket", pl.Int32, "Stable hash of tenant_id (partition)"),
         Column("text_hash", pl.String, "Hash of tenant and the embedded text", is_personal=True),
-        Column("model_key", pl.String, "model @ revision / dimensions / text form (partition)"),
+        Column("model_key", pl.String, "model @ revision / dimensions, and text form"),
         Column("dimensions", pl.Int32, "Length of vector"),
         Column("vector", VECTOR, "L2-normalised", is_personal=True),
         Column("embedded_at", INSTANT, "When"),

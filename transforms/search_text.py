@@ -22,4 +22,4 @@ def search_texts(texts: pl.Series) -> pl.Series:
         return texts
     rewritten = pl.Series([search_text(t) for t in texts.filter(has_emoji)], dtype=pl.String)
     positions = has_emoji.arg_true()
-    return texts.scatter(positions, rewritten)
+    return texts.clone().scatter(positions, rewritten)  # scatter changes its own series

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from transforms.errors import UsageError
-from transforms.policy import Policy
+from transforms.policy import IngestPolicy, Policy
 from transforms.schemas import DRAFTS, INSTANT, KINDS, OUTCOMES, REFUSALS, RETENTION_TIERS
 
 ROLES = {
@@ -79,6 +79,8 @@ def clean(drafts: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
 
 def plain_text(texts: pl.Series) -> pl.Series:
     """Text without control characters, in NFC; only rows that need it are touched."""
+    if texts.null_count() == texts.len():
+        return texts
     bare = _patched(texts, texts.str.contains(_CONTROL), lambda t: t.str.replace_all(_CONTROL, ""))
     # ASCII is NFC already, and normalising is by far the dearest step of cleaning.
     return _patched(bare, bare.str.len_bytes() != bare.str.len_chars(), lambda t: t.str.normalize("NFC"))
@@ -184,63 +186,62 @@ def refuse(frame: pl.DataFrame, policy: Policy, as_of: datetime, timezone: str |
     )
 
 
-def _rules(policy: Policy, as_of: datetime, timezone: str | None) -> list[tuple[str, pl.Expr, str]]:
-    """Reason, condition that breaks it, and a sentence for a person."""
+Rule = tuple[str, pl.Expr, str]
+"""Reason, condition that breaks it, and a sentence for a person."""
+
+
+def _rules(policy: Policy, as_of: datetime, timezone: str | None) -> list[Rule]:
+    """All rules, in the order in which they name a row's fault."""
     limits = policy.ingest
-    latest = as_of + timedelta(seconds=limits.max_future_seconds)
-    event, text = pl.col("event_at"), pl.col("event_text")
     blank = pl.col("content").is_null() | (pl.col("content").str.strip_chars() == "")
-    long_id = pl.any_horizontal(
-        pl.col(c).str.len_chars().fill_null(0) > limits.max_id_chars for c in (*_IDS, "natural_id")
-    )
-    odd_id = pl.any_horizontal(
-        pl.col(c).str.contains(_CONTROL_IN_ID).fill_null(False) for c in (*_IDS, "natural_id")
-    )
-    naive = event.is_null() & ~text.str.strip_chars().str.contains(_ZONED)
+    is_long = pl.col("content").str.len_chars() > limits.max_content_chars
+    too_long = f"The text exceeds ingest.max_content_chars = {limits.max_content_chars}."
     return [
-        (
-            "no_tenant",
-            pl.col("tenant_id").is_null(),
-            "The row names no tenant; pass --tenant as the default.",
-        ),
-        ("bad_id", long_id, f"An id is longer than {limits.max_id_chars} characters."),
-        ("bad_id", odd_id, "An id holds a control character."),
+        *_id_rules(limits.max_id_chars),
         ("no_content", blank, "The row has no text and no tool call."),
-        (
-            "content_too_long",
-            pl.col("content").str.len_chars() > limits.max_content_chars,
-            f"The text exceeds ingest.max_content_chars = {limits.max_content_chars}.",
-        ),
-        ("missing_time", text.is_null(), "The row has no event time."),
-        (
-            "naive_time",
-            naive & text.str.contains(r"^\s*\d{4}-\d") & pl.lit(timezone is None),
-            "The time has no zone; pass --timezone.",
-        ),
-        ("bad_time", event.is_null(), "The time is not ISO 8601, or its zone skips it."),
-        (
-            "time_out_of_range",
-            (event < limits.min_event_at) | (event > latest),
-            f"The time is before {limits.min_event_at.date()} or after {latest.date()}.",
-        ),
-        (
-            "bad_time",
-            pl.col("expires_text").is_not_null() & pl.col("expires_at").is_null(),
-            "The expiry is not ISO 8601 with a zone.",
-        ),
-        ("bad_value", ~pl.col("kind").is_in(KINDS), f"kind is none of {', '.join(KINDS)}."),
-        ("bad_value", ~pl.col("outcome").is_in(OUTCOMES), f"outcome is none of {', '.join(OUTCOMES)}."),
-        (
-            "bad_value",
-            ~pl.col("retention_tier").is_in(RETENTION_TIERS),
-            f"retention_tier is none of {', '.join(RETENTION_TIERS)}.",
-        ),
-        (
-            "bad_value",
-            ~pl.col("importance").is_between(0.0, 1.0),
-            "importance is not between 0 and 1.",
-        ),
+        ("content_too_long", is_long, too_long),
+        *_time_rules(limits, as_of, timezone),
+        *_value_rules(),
     ]
+
+
+def _id_rules(max_chars: int) -> list[Rule]:
+    names = (*_IDS, "natural_id")
+    is_long = pl.any_horizontal(pl.col(c).str.len_chars().fill_null(0) > max_chars for c in names)
+    is_odd = pl.any_horizontal(pl.col(c).str.contains(_CONTROL_IN_ID).fill_null(False) for c in names)
+    no_tenant = "The row names no tenant; pass --tenant as the default."
+    return [
+        ("no_tenant", pl.col("tenant_id").is_null(), no_tenant),
+        ("bad_id", is_long, f"An id is longer than {max_chars} characters."),
+        ("bad_id", is_odd, "An id holds a control character."),
+    ]
+
+
+def _time_rules(limits: IngestPolicy, as_of: datetime, timezone: str | None) -> list[Rule]:
+    event, text = pl.col("event_at"), pl.col("event_text")
+    latest = as_of + timedelta(seconds=limits.max_future_seconds)
+    is_date = text.str.contains(r"^\s*\d{4}-\d") & ~text.str.strip_chars().str.contains(_ZONED)
+    is_naive = event.is_null() & is_date & pl.lit(timezone is None)
+    is_strange = (event < limits.min_event_at) | (event > latest)
+    bad_expiry = pl.col("expires_text").is_not_null() & pl.col("expires_at").is_null()
+    window = f"The time is before {limits.min_event_at.date()} or after {latest.date()}."
+    return [
+        ("missing_time", text.is_null(), "The row has no event time."),
+        ("naive_time", is_naive, "The time has no zone; pass --timezone."),
+        ("bad_time", event.is_null(), "The time is not ISO 8601, or its zone skips it."),
+        ("time_out_of_range", is_strange, window),
+        ("bad_time", bad_expiry, "The expiry is not ISO 8601 with a zone."),
+    ]
+
+
+def _value_rules() -> list[Rule]:
+    lists = (("kind", KINDS), ("outcome", OUTCOMES), ("retention_tier", RETENTION_TIERS))
+    closed = [
+        ("bad_value", ~pl.col(name).is_in(allowed), f"{name} is none of {', '.join(allowed)}.")
+        for name, allowed in lists
+    ]
+    off = ~pl.col("importance").is_between(0.0, 1.0)
+    return [*closed, ("bad_value", off, "importance is not between 0 and 1.")]
 
 
 def as_refusals(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""What the tests of the jobs share: a job on a fresh lake, rows, an embedder that counts, the command line."""
+"""What the tests of the jobs share: a job on a fresh lake, rows, a counting embedder, the command."""
 
 from __future__ import annotations
 

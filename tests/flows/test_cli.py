@@ -19,7 +19,19 @@ from flows.__main__ import main
 from tests.flows.lakes import Command, environment, files_below, row, start, write
 from tests.model_server import Fault, ModelServer
 
-VERBS = "init ingest embed publish nightly recall context status doctor formats demo".split()
+VERBS = (
+    "init",
+    "ingest",
+    "embed",
+    "publish",
+    "nightly",
+    "recall",
+    "context",
+    "status",
+    "doctor",
+    "formats",
+    "demo",
+)
 HEAVY = (
     "polars",
     "duckdb",
@@ -100,7 +112,8 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
 def test_recall_imports_no_orchestrator(lake: Path) -> None:
     code = (
         "import sys\nfrom flows.__main__ import main\n"
-        f"assert main(['--lake', {str(lake)!r}, 'recall', 'harbour', '--tenant', 'acme', '--user', 'ana']) == 0\n"
+        f"words = ['--lake', {str(lake)!r}, 'recall', 'harbour', '--tenant', 'acme', '--user', 'ana']\n"
+        "assert main(words) == 0\n"
         "print([name for name in sys.modules if name.split('.')[0] in ('prefect', 'dask')], file=sys.stderr)"
     )
     done = subprocess.run(
@@ -203,7 +216,7 @@ def _endpoint(base_url: str) -> str:
     )
 
 
-# Words of the call ("LAKE" and "TMP" are filled in), text of slowwave.toml, exit code, code, and what is said.
+# Words of the call (LAKE and TMP are filled in), slowwave.toml, exit code, code, and what is said.
 MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
     "no command": ("", "", 2, "usage", "COMMAND"),
     "unknown command": ("dream", "", 2, "usage", "dream"),
@@ -213,28 +226,58 @@ MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
     "k of words": ("--lake LAKE recall x -k some --tenant acme --user ana", "", 2, "usage", "not a positive"),
     "missing file": ("--lake LAKE ingest TMP/none.jsonl", "", 3, "input", "none.jsonl: no such file"),
     "glob of nothing": ("--lake LAKE ingest TMP/*.nothing", "", 3, "input", "no file matches"),
-    "unknown format": ("--lake LAKE ingest TMP/a.jsonl --format yaml", "", 3, "input", "unknown format 'yaml'"),
+    "unknown format": (
+        "--lake LAKE ingest TMP/a.jsonl --format yaml",
+        "",
+        3,
+        "input",
+        "unknown format 'yaml'",
+    ),
     "nobody reads it": ("--lake LAKE ingest TMP/odd.bin", "", 3, "input", "odd.bin: of no known format"),
     "nothing readable": ("--lake LAKE ingest TMP/empty", "", 3, "input", "nothing readable"),
     "only strangers": ("--lake LAKE nightly TMP/strange", "", 3, "input", "nothing readable"),
     "missing config": ("--lake LAKE --config TMP/no.toml status", "", 4, "config", "no.toml"),
     "config is no TOML": ("--lake LAKE status", "[recall\n", 4, "config", "not TOML"),
-    "wrong key": ("--lake LAKE status", "[recall]\nrecency_wieght = 1\n", 4, "config", "did you mean recency_weight"),
+    "wrong key": (
+        "--lake LAKE status",
+        "[recall]\nrecency_wieght = 1\n",
+        4,
+        "config",
+        "did you mean recency_weight",
+    ),
     "wrong section": ("--lake LAKE status", "[recal]\nx = 1\n", 4, "config", "did you mean recall"),
     "wrong embedder key": ("--lake LAKE status", "[embedder]\nmodl = 1\n", 4, "config", "did you mean model"),
-    "wrong value": ("--lake LAKE status", "[publish]\nkeep_generations = 0\n", 4, "config", "keep_generations"),
+    "wrong value": (
+        "--lake LAKE status",
+        "[publish]\nkeep_generations = 0\n",
+        4,
+        "config",
+        "keep_generations",
+    ),
     "wrong type": ("--lake LAKE status", 'recall = "all"\n', 4, "config", "recall"),
     "the policy by name": ("--lake LAKE status", "[policy]\nx = 1\n", 4, "config", "unknown key policy"),
     "weights off": ("--lake LAKE status", "[recall]\nrecency_weight = 0.9\n", 4, "config", "sum to"),
     "no lake": ("--lake TMP/nowhere status", "", 5, "lake", "no lake at"),
-    "no lake to search": ("--lake TMP/nowhere recall x --tenant acme --user ana", "", 5, "lake", "no lake at"),
+    "no lake to search": (
+        "--lake TMP/nowhere recall x --tenant acme --user ana",
+        "",
+        5,
+        "lake",
+        "no lake at",
+    ),
     "other version": ("--lake TMP/future status", "", 5, "lake", "version 9"),
     "odd scheme": ("--lake ftp://x/y status", "", 5, "lake", "ftp"),
     "closed port": ("--lake LAKE embed", "ENDPOINT", 6, "endpoint", "127.0.0.1"),
     "no lake named": ("status", "", 2, "usage", "--lake"),
     "naive as-of": ("--lake LAKE --as-of 2026-06-30T23:00 status", "", 2, "usage", "no zone"),
     "odd as-of": ("--lake LAKE --as-of yesterday status", "", 2, "usage", "not ISO 8601"),
-    "as-of of the end of time": ("--lake LAKE --as-of 9999-12-31T23:59:59-12:00 status", "", 2, "usage", "range"),
+    "as-of of the end of time": (
+        "--lake LAKE --as-of 9999-12-31T23:59:59-12:00 status",
+        "",
+        2,
+        "usage",
+        "range",
+    ),
     "unknown zone": ("--lake LAKE ingest TMP/a.jsonl --timezone Mars/Base", "", 2, "usage", "Mars/Base"),
     "empty query": ("--lake LAKE recall EMPTY --tenant acme --user ana", "", 2, "usage", "query is empty"),
     "no tenant": ("--lake LAKE recall x", "", 2, "usage", "tenant"),
@@ -242,8 +285,14 @@ MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
     "no scope for a context": ("--lake LAKE context x --tenant acme", "", 2, "usage", "user, an agent"),
     "nothing to explain": ("--lake LAKE ingest --explain", "", 2, "usage", "nothing to explain"),
     "nothing before it": ("--lake LAKE publish --rollback", "", 2, "usage", "no generation before"),
-    "another model": ("--lake LAKE recall x --tenant acme --user ana", "[embedder]\ndimensions = 64\n", 10, "model", "64"),
-}  # fmt: skip
+    "another model": (
+        "--lake LAKE recall x --tenant acme --user ana",
+        "[embedder]\ndimensions = 64\n",
+        10,
+        "model",
+        "64",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)

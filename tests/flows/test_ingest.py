@@ -34,7 +34,7 @@ from transforms.schemas import EPISODES, QUARANTINE, RUNS, VECTORS
 from transforms.validate import Defaults
 
 GOOD = st.builds(row, st.integers(0, 12))
-TWINS = st.builds(lambda n, text: row(n, text), st.integers(0, 3), st.sampled_from(["yes", "no", "YES  "]))
+TWINS = st.builds(row, st.integers(0, 3), st.sampled_from(["yes", "no", "YES  "]))
 ANONYMOUS = st.builds(lambda n: row(n, id=None), st.integers(0, 6))
 BAD = st.sampled_from(
     [

@@ -111,8 +111,8 @@ def test_a_second_night_at_once_declines(tmp_path: Path, command: Command) -> No
         for verb in ("nightly", "ingest", "embed", "publish"):
             said = command("--lake", tmp_path / "lake", "--json", verb)
             assert (said.code, said.error["code"]) == (BusyError.exit_code, "busy")
-    assert command("--lake", tmp_path / "lake", "nightly").code == 0
     assert content(job, RUNS).is_empty()
+    assert command("--lake", tmp_path / "lake", "nightly").code == 0
 
 
 def test_a_second_night_at_once_waits_when_told_to(tmp_path: Path, command: Command) -> None:
@@ -169,7 +169,7 @@ def test_killed_again_and_again_the_night_ends_as_an_undisturbed_one(tmp_path: P
     def words(name: str) -> tuple[object, ...]:
         return ("--lake", tmp_path / name, "--json", *AT, "nightly", file)
 
-    out, err = (undisturbed := start(*words("calm"), cwd=tmp_path)).communicate(timeout=120)
+    _, err = (undisturbed := start(*words("calm"), cwd=tmp_path)).communicate(timeout=120)
     assert undisturbed.returncode == 0, err
     dice = random.Random(11)
     last = 0
@@ -181,7 +181,7 @@ def test_killed_again_and_again_the_night_ends_as_an_undisturbed_one(tmp_path: P
         process.kill()
         process.communicate()
         last = len(files_below(tmp_path / "rough"))
-    out, err = (final := start(*words("rough"), cwd=tmp_path)).communicate(timeout=120)
+    _, err = (final := start(*words("rough"), cwd=tmp_path)).communicate(timeout=120)
     assert final.returncode == 0, err
 
     for table in (VECTORS, QUARANTINE):

@@ -145,12 +145,8 @@ def test_killed_committers_lose_no_acknowledged_batch_and_show_no_half_one(lake:
 
 def test_a_killed_ingest_goes_on_where_it_was(lake: Lake, tmp_path: Path) -> None:
     source = tmp_path / "rows.jsonl"
-    source.write_text(
-        "".join(
-            f'{{"content": "row-{i}", "tenant_id": "t{i % 3}", "user_id": "u", "event_at": "2026-03-01T10:00:00Z"}}\n'
-            for i in range(3000)
-        )
-    )
+    row = '{{"content": "row-{}", "tenant_id": "t{}", "user_id": "u", "event_at": "2026-03-01T10:00:00Z"}}\n'
+    source.write_text("".join(row.format(i, i % 3) for i in range(3000)))
     for seconds in (0.9, 1.5):
         process = subprocess.Popen(
             [sys.executable, "-m", "flows", "--lake", lake.uri, "ingest", str(source)],

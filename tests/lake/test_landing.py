@@ -245,9 +245,13 @@ def test_a_full_disk_refuses_the_row_and_leaves_the_segment_whole(small_disk: Ca
     disk = small_disk(256)
     lake = init_lake(f"{disk}/lake", 4)
     kept = landing.append(lake, [row("first")]).landed
-    with pytest.raises(StorageError, match="landing rows: the disk is full") as caught:
+
+    def land_many() -> None:
         for i in range(100):
-            kept += landing.append(lake, [row(f"{i} " + "word " * 2000)]).landed
+            kept.extend(landing.append(lake, [row(f"{i} " + "word " * 2000)]).landed)
+
+    with pytest.raises(StorageError, match="landing rows: the disk is full") as caught:
+        land_many()
     assert "Free space" in caught.value.remedy
     episodes, _, torn = landed(lake)
     assert (episodes["episode_id"].to_list(), torn) == (kept, [])

@@ -42,7 +42,7 @@ def test_a_directory_behaves_like_a_dictionary(steps: list[tuple[str, str, bytes
         assert {e.key: store.read(e.key) for e in store.entries("")} == held
         assert [e.key for e in store.entries("sub")] == sorted(k for k in held if k.startswith("sub/"))
         assert all(e.size_bytes == len(held[e.key]) for e in store.entries(""))
-        assert [p for p in Path(name).rglob("*.tmp")] == []
+        assert list(Path(name).rglob("*.tmp")) == []
 
 
 def test_what_is_not_there_reads_as_none(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     sync, replace, link = os.fsync, Path.replace, os.link
 
     def fsync(handle: int) -> None:
-        seen.append(f"sync {Path(os.readlink(f'/proc/self/fd/{handle}')).name[-4:]}")
+        seen.append(f"sync {Path(f'/proc/self/fd/{handle}').readlink().name[-4:]}")
         sync(handle)
 
     def renamed(path: Path, target: Path) -> Path:

@@ -265,7 +265,7 @@ def test_data_then_log_are_on_disk_when_append_returns(lake: Lake, monkeypatch: 
 
     def fsync(handle: int) -> None:
         state = tables.version(lake, RUNS)
-        synced.append(f"{state} {Path(os.readlink(f'/proc/self/fd/{handle}')).name}")
+        synced.append(f"{state} {Path(f'/proc/self/fd/{handle}').readlink().name}")
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)

@@ -157,7 +157,7 @@ EPISODE = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(EPISODE, max_size=12), INSTANTS)
 def test_episode_counts_as_plain_python_counts(rows: list[tuple[Any, ...]], as_of: datetime) -> None:
     groups = defaultdict(list)

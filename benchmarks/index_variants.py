@@ -1,4 +1,4 @@
-"""Measures the figures of ADR 0004: ``python docs/adr/measure_0004.py`` (about two minutes on two cores).
+"""Measures the figures of ADR 0004: ``python -m benchmarks.index_variants`` (about two minutes on two cores).
 
 100,000 vectors of 256 dimensions in 300 clusters, made from a seed; half of the queries lie in one
 cluster, half between two. First as one scope, then as 200 scopes of 500 rows in one table, each query

@@ -1,0 +1,120 @@
+"""Status and doctor say what is there, and what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows.nightly import run_nightly
+from lake import landing, tables
+from lake.sources import open_sources
+from tests.flows.lakes import AS_OF, Command, content, files_below, job_on, row, write
+from transforms.errors import CheckError, LakeError
+from transforms.schemas import EPISODES
+from transforms.validate import Defaults
+
+AT = ("--as-of", AS_OF.isoformat())
+
+
+@pytest.fixture
+def lake(tmp_path: Path, command: Command) -> Path:
+    root = tmp_path / "lake"
+    words = ("--lake", root, "--json", *AT)
+    command(*words, "init", "--buckets", "2")
+    lines = [
+        *[row(n, user_id=f"user-{n % 2}") for n in range(4)],
+        row(9, expires_at="2026-06-15T00:00:00Z"),
+        row(10, tenant_id="other"),
+        row(11, event_at="2026-06-01"),
+        "{",
+    ]
+    command(*words, "nightly", write(tmp_path / "a.jsonl", lines))
+    return root
+
+
+def test_status_counts_what_is_held(lake: Path, command: Command) -> None:
+    landing.append(job_on(lake).lake, [row(50)], now=AS_OF)
+    data = command("--lake", lake, "--json", *AT, "status").json
+    counts = {t["tenant_id"]: (t["episodes"], t["users"], t["expired"]) for t in data["tenants"]}
+    assert counts == {"acme": (5, 3, 1), "other": (1, 1, 0)}
+    assert {q["reason"]: q["rows"] for q in data["quarantine"]} == {"naive_time": 1, "truncated_json": 1}
+    assert [v["vectors"] for v in data["vectors"]] == [6]
+    assert {run["step"] for run in data["last_runs"]} == {"ingest", "embed", "publish"}
+    assert data["landed_segments"] == 1
+    assert (data["index"]["rows"], data["index"]["commits_behind"]) == (5, 0)
+    sizes = {t["table"]: t for t in data["tables"]}
+    assert sizes["episodes"]["bytes"] > 0
+    assert sizes["episodes"]["files"] == len(tables.data_files(job_on(lake).lake, EPISODES))
+
+
+def test_status_reads_well_and_writes_nothing(lake: Path, command: Command) -> None:
+    before = files_below(lake)
+    said = command("--lake", lake, *AT, "status")
+    for word in ("acme", "other", "truncated_json", "episodes", "live: gen-000001"):
+        assert word in said.out
+    assert said.err == ""
+    assert files_below(lake) == before
+
+
+def test_status_of_a_fresh_lake(tmp_path: Path, command: Command) -> None:
+    command("--lake", tmp_path / "lake", "init")
+    said = command("--lake", tmp_path / "lake", "status")
+    assert said.code == 0
+    assert "nothing published yet" in said.out
+    data = command("--lake", tmp_path / "lake", "status", "--json").json
+    assert (data["index"], data["tenants"], data["landed_segments"]) == (None, [], 0)
+
+
+def test_doctor_finds_a_sound_lake_sound(lake: Path, command: Command) -> None:
+    before = files_below(lake)
+    data = command("--lake", lake, "doctor", "--json").json
+    assert data["passed"]
+    assert {f["name"] for f in data["findings"]} >= {
+        "packages",
+        "tokens",
+        "model",
+        "write",
+        "episodes",
+        "index",
+    }
+    assert files_below(lake) == before
+
+
+def test_doctor_without_a_lake_says_so_and_checks_the_rest(command: Command) -> None:
+    said = command("--lake", "nowhere", "doctor", "--json")
+    findings = {f["name"]: f["passed"] for f in said.json["findings"]}
+    assert said.code == CheckError.exit_code
+    assert (findings["packages"], findings["tokens"], findings["lake"]) == (True, True, False)
+    assert "FAILED" in command("--lake", "nowhere", "doctor").out
+
+
+def test_doctor_finds_a_row_twice_and_an_index_that_is_gone(lake: Path, command: Command) -> None:
+    job = job_on(lake)
+    tables.append(job.lake, EPISODES, content(job).head(1))
+    (lake / "index" / "gen-000001" / "manifest.json").unlink()
+    said = command("--lake", lake, "doctor", "--json")
+    findings = {f["name"]: f["passed"] for f in said.json["findings"]}
+    assert said.code == CheckError.exit_code
+    assert (findings["episodes"], findings["index"], findings["vectors"]) == (False, False, True)
+
+
+def test_an_index_removed_by_hand_is_built_anew(lake: Path, command: Command) -> None:
+    (lake / "index" / "gen-000001" / "manifest.json").unlink()
+    said = command("--lake", lake, "--json", *AT, "recall", "harbour", "--tenant", "acme", "--user", "user-1")
+    assert (said.code, said.error["code"]) == (LakeError.exit_code, "lake")
+    assert "gen-000001" in said.error["message"]
+    steps = command("--lake", lake, "--json", *AT, "nightly").json["steps"]
+    assert [step["state"] for step in steps] == ["unchanged", "unchanged", "done"]
+    assert command("--lake", lake, "doctor", "--json").json["passed"]
+
+
+def test_many_tenants_are_cut_short_for_people_only(tmp_path: Path, command: Command) -> None:
+    job = job_on(tmp_path / "lake")
+    file = write(tmp_path / "a.jsonl", [row(n, tenant_id=f"tenant-{n:02d}") for n in range(30)])
+    run_nightly(job, ((s, Defaults()) for s in open_sources(str(file))))
+    words = ("--lake", tmp_path / "lake", *AT, "status")
+    assert "and 10 more tenants" in command(*words).out
+    assert len(command(*words, "--json").json["tenants"]) == 30
+    assert content(job).select(pl.col("tenant_id").n_unique()).item() == 30
