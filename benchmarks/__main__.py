@@ -1,4 +1,4 @@
-"""``python -m benchmarks [night] [recall] [landing] [--sizes N ...]``: JSON lines on stdout and in results.jsonl."""
+"""``python -m benchmarks [GROUP ...] [--sizes N ...]``: JSON lines on stdout and in results.jsonl."""
 
 from __future__ import annotations
 
@@ -50,7 +50,17 @@ def _group(group: str, sizes: list[int], folder: Path) -> None:
 
 def _spawn(step: str, size: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "benchmarks", "--step", step, "--sizes", str(size), "--folder", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "--step",
+        step,
+        "--sizes",
+        str(size),
+        "--folder",
+        str(folder),
+    ]
     subprocess.run(command, check=True)
 
 

@@ -53,7 +53,14 @@ def measure_ingest_floor(folder: Path, rows: int, emit: Emit) -> None:
         pl.read_ndjson(folder / "traces.jsonl").write_parquet(folder / "floor.parquet", compression="zstd")
 
     _, wall, cpu = timed(floor)
-    emit({"seconds": round(wall, 2), "cpu_seconds": round(cpu, 2), "rows_per_s": round(rows / wall), "peak_mb": peak_mb()})
+    emit(
+        {
+            "seconds": round(wall, 2),
+            "cpu_seconds": round(cpu, 2),
+            "rows_per_s": round(rows / wall),
+            "peak_mb": peak_mb(),
+        }
+    )
 
 
 def measure_ingest(folder: Path, rows: int, emit: Emit) -> None:

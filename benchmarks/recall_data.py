@@ -146,7 +146,7 @@ def _part(world: World, scope: MadeScope, number: int, start: int, rows: int) ->
         "failure_reason": [None] * rows,
         "importance": draw.random(rows, dtype=np.float32),
         "access_count": [0] * rows,
-        "sensitivity": np.array(["normal", "personal", "restricted"])[draw.integers(0, 3, rows)],
+        "sensitivity": draw.choice(["normal", "personal", "restricted"], rows, p=[0.7, 0.25, 0.05]),
         "trust": [1.0] * rows,
         "source_refs": [[name] for name in names],
         "event_at": times,

@@ -92,7 +92,7 @@ def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
     del scope
     init = verb("init", "Make a lake.", "slowwave --lake ./lake init")
     init.add_argument(
-        "--buckets", type=_positive, default=16, help="tenant partitions, fixed for life (default 16)"
+        "--buckets", type=_positive, default=None, help="tenant partitions, fixed for life (default 16)"
     )
     verb("status", "What the lake holds, what is published, what is due.", "slowwave --lake ./lake status")
     verb("doctor", "Check the installation, the lake and the index.", "slowwave --lake ./lake doctor")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +12,7 @@ from flows.present import table
 from flows.setup import Output, job_of
 from lake import queries
 from lake.index import Generation, load_manifest, read_pointer
+from lake.lake import require_conditional_writes
 from transforms.errors import CheckError, SlowwaveError
 
 PACKAGES = ("polars", "duckdb", "pyarrow", "deltalake", "lancedb", "pylance", "prefect", "openai", "tiktoken")
@@ -82,14 +82,8 @@ def _model(job: Job) -> str:
 
 
 def _write(job: Job) -> str:
-    key = f"state/doctor-{secrets.token_hex(4)}"
-    job.lake.storage.write(key, b"ok")
-    if job.lake.storage.create(key, b"twice"):
-        raise CheckError(
-            "the store overwrites on a conditional create", "Use a store with conditional writes."
-        )
-    job.lake.storage.delete(key)
-    return "atomic write and conditional create work"
+    require_conditional_writes(job.lake.storage)
+    return "atomic and conditional writes work"
 
 
 def _no_rows(job: Job, name: str) -> str:

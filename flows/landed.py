@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 from flows.commit import Buffer, Tally, commit, to_quarantine
 from flows.job import Job
 from lake import landing
-from lake.storage import LocalStorage
 from transforms.readers.batch import refusals_frame
 from transforms.schemas import EPISODES, QUARANTINE
 
@@ -35,9 +33,6 @@ def _settle(job: Job, buffer: Buffer, done: list[str], tally: Tally) -> None:
     if not done:
         return
     commit(job, buffer, tally)
-    if isinstance(job.lake.storage, LocalStorage):
-        # Landed rows were promised to survive a power cut; so must the files that replace them.
-        os.sync()
     landing.remove(job.lake, done)
     done.clear()
 

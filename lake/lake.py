@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lake.storage import LocalStorage, S3Storage, Storage, open_storage
-from transforms.errors import LakeError
+from transforms.errors import LakeError, UsageError
 from transforms.ids import tenant_bucket
 from transforms.schemas import Table
 
@@ -53,19 +53,31 @@ class Lake:
         return tenant_bucket(tenant_id, self.buckets)
 
 
-def init_lake(uri: str, buckets: int = DEFAULT_BUCKETS) -> Lake:
+def init_lake(uri: str, buckets: int | None = None) -> Lake:
     """Make a lake, or open the one that is there.
 
     Raises:
         LakeError: The root holds a lake of another version, cannot be written, or lies on a store
             without conditional writes.
+        UsageError: The lake that is there has another number of buckets.
     """
     storage = open_storage(uri)
     if storage.read(RECORD) is None:
         require_conditional_writes(storage)
-        record = {"format": FORMAT, "version": VERSION, "lake_id": secrets.token_hex(8), "buckets": buckets}
+        record = {
+            "format": FORMAT,
+            "version": VERSION,
+            "lake_id": secrets.token_hex(8),
+            "buckets": buckets or DEFAULT_BUCKETS,
+        }
         storage.create(RECORD, (json.dumps(record, indent=1) + "\n").encode())
-    return open_lake(uri)
+    lake = open_lake(uri)
+    if buckets not in (None, lake.buckets):
+        raise UsageError(
+            f"the lake at {uri} has {lake.buckets} tenant buckets, for life",
+            "Leave --buckets out, or make another lake.",
+        )
+    return lake
 
 
 def require_conditional_writes(storage: Storage) -> None:

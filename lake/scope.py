@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import polars as pl
 
 from transforms.errors import UsageError
 from transforms.schemas import INSTANT, SENSITIVITIES
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,16 @@ class Filters:
         """What may be shown, from normal up."""
         return SENSITIVITIES[: SENSITIVITIES.index(self.max_sensitivity) + 1]
 
+    def serves(self, row: Mapping[str, Any]) -> bool:
+        """The filters on one memory whose instants are microseconds since 1970."""
+        now_us = (self.as_of - EPOCH) // timedelta(microseconds=1)
+        return (
+            (row["expires_at"] is None or row["expires_at"] > now_us)
+            and row["sensitivity"] in self.sensitivities()
+            and (not self.is_replay or row["event_at"] <= now_us)
+            and (self.kinds is None or row["kind"] in self.kinds)
+        )
+
     def kept(self) -> list[pl.Expr]:
         """The filters on a frame of ``schemas.MEMORIES``."""
         instant = pl.lit(self.as_of, dtype=INSTANT)
@@ -90,10 +104,15 @@ class Filters:
         return parts
 
 
+def scope_predicate(scope: Scope) -> str:
+    """The store's own filter (SQL) of the scope alone. Values stand in it as literals only."""
+    return " AND ".join(f"{name} = {literal(value)}" for name, value in scope.columns().items())
+
+
 def predicate(scope: Scope, filters: Filters) -> str:
-    """The store's own filter (SQL). Values stand in it as literals only, each quoted by ``literal``."""
+    """The store's own filter (SQL): scope and all filters."""
     instant = f"timestamp '{filters.as_of.strftime('%Y-%m-%d %H:%M:%S.%f')}'"
-    parts = [f"{name} = {literal(value)}" for name, value in scope.columns().items()]
+    parts = [scope_predicate(scope)]
     parts.append(f"(expires_at IS NULL OR expires_at > {instant})")
     if filters.max_sensitivity != SENSITIVITIES[-1]:
         parts.append(_one_of("sensitivity", filters.sensitivities()))

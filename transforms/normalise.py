@@ -15,6 +15,8 @@ from transforms.tagging import injection_reason, tag
 from transforms.validate import Defaults, as_refusals, clean, refuse
 
 _REDACTED = ("content", "speaker", "tool_arguments", "failure_reason", "feedback", "metadata")
+RESTRICTED_KINDS = ("card", "government_id", "iban")
+"""What a tenant of ``redact.keep_restricted_tenants`` keeps readable; credentials never are."""
 _TAG_BREAK = "\x1f"
 
 
@@ -69,7 +71,21 @@ def redacted(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Every free-text column redacted, and ``redactions`` with the kinds found in any of them."""
     if not policy.redact.is_enabled:
         return frame.with_columns(redactions=pl.lit([], EPISODES.polars["redactions"]))
-    keep = policy.redact.keep_kinds
+    tenants = policy.redact.keep_restricted_tenants
+    opted_in = pl.col("tenant_id").is_in(list(tenants))
+    if tenants and frame.filter(opted_in).height:
+        numbered = frame.with_row_index("row")
+        keep_more = (*policy.redact.keep_kinds, *RESTRICTED_KINDS)
+        parts = [
+            _without(numbered.filter(~opted_in), policy.redact.keep_kinds),
+            _without(numbered.filter(opted_in), keep_more),
+        ]
+        return pl.concat(parts).sort("row").drop("row")
+    return _without(frame, policy.redact.keep_kinds)
+
+
+def _without(frame: pl.DataFrame, keep: tuple[str, ...]) -> pl.DataFrame:
+    """Redacted but for the kept kinds."""
     held = [name for name in _REDACTED if frame[name].null_count() < frame.height]
     done = {name: redact(frame[name], keep_kinds=keep) for name in held}
     if frame["tags"].list.len().sum():

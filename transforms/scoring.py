@@ -28,6 +28,8 @@ Vectors = npt.NDArray[np.floating[Any]]
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.int64]
 
+_BLOCK = 16
+"""Rows brought to length 1 at once: with a limit, most are never looked at."""
 _NUMBERS = ("cosine", "bm25", "importance", "access_count")
 _NAMES = ("kind", "tier", "outcome")
 
@@ -215,8 +217,8 @@ def originals(
         threshold: Cosine above which two rows say the same.
         limit: Stop once so many rows are kept; the answer then covers the rows up to there.
     """
-    unit = None if vectors is None else _unit(vectors)
-    kept_unit = None if unit is None else np.empty_like(unit)
+    unit: Numbers = np.empty((0, 0))
+    kept_unit = None if vectors is None else np.empty(vectors.shape)
     first_of: dict[str, int] = {}
     original: list[int] = []
     kept: list[int] = []
@@ -224,10 +226,12 @@ def originals(
         if limit is not None and len(kept) == limit:
             break
         same = row if text_hash is None else first_of.get(text_hash, row)
-        if unit is not None and kept_unit is not None:
-            near = _first_near(kept_unit[: len(kept)], unit[row], threshold)
+        if vectors is not None and kept_unit is not None:
+            if row % _BLOCK == 0:
+                unit = _unit(vectors[row : row + _BLOCK])
+            near = _first_near(kept_unit[: len(kept)], unit[row % _BLOCK], threshold)
             same = same if near is None else min(same, kept[near])
-            kept_unit[len(kept)] = unit[row]  # overwritten by the next row where this one goes
+            kept_unit[len(kept)] = unit[row % _BLOCK]  # overwritten by the next row where this one goes
         original.append(same)
         if same == row:
             kept.append(row)

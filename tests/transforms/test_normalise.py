@@ -122,6 +122,21 @@ def test_redaction_can_be_off_and_kinds_kept() -> None:
     assert (kept["content"][0], kept["redactions"].to_list()) == (MAIL, [["email"]])
 
 
+def test_a_tenant_may_keep_its_restricted_numbers_but_never_credentials() -> None:
+    text = f"card 4111 1111 1111 1111 mail {MAIL} key {KEY}"
+    policy = Policy(redact=RedactPolicy(keep_restricted_tenants=("bank",)))
+    done = run(
+        {"tenant_id": "bank", "content": text},
+        {"natural_id": "n2", "tenant_id": "acme", "content": text},
+        policy=policy,
+    )
+    held = dict(done.episodes.select("tenant_id", "content").iter_rows())
+    assert held == {
+        "bank": "card 4111 1111 1111 1111 mail [REDACTED:email] key [REDACTED:api_key]",
+        "acme": "card [REDACTED:card] mail [REDACTED:email] key [REDACTED:api_key]",
+    }
+
+
 def test_hashes_are_of_the_redacted_text() -> None:
     one, other = run({"content": f"write to {MAIL}"}), run({"content": "write to ben@example.org"})
     assert one.episodes["content_hash"].to_list() == other.episodes["content_hash"].to_list()
