@@ -58,7 +58,6 @@ MEANINGS = {
     "recall.type_bonus": "Bonus by memory tier.",
     "recall.default_k": "Rows returned where the caller names no k.",
     "recall.duplicate_cosine": "Two recalled rows closer than this say the same; the better one stays.",
-    "recall.max_sensitivity": "Rows tagged more sensitive than this are not returned.",
     "context.shares": "Share of the budget by memory tier.",
     "context.default_budget_tokens": "Budget where the caller names none.",
     "context.encoding": "How tokens are counted.",

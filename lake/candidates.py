@@ -130,17 +130,15 @@ def index_candidates(
     # Prepared here, for two threads that prepare would wait for each other's interpreter.
     pending = [pool.submit(scan.to_table) for scan in generation.text_scans(scope, query, asked, where)]
     near = [scan.to_table() for scan in generation.vector_scans(scope, vector, asked, where)]
-    by_words = [done.result() for done in pending]
-    if _is_short(near, filters, count, asked):
+    by_vector = [_hits(table, filters, count) for table in near]
+    by_words = [_hits(done.result(), filters, count) for done in pending]
+    if any(hits.is_short(count, asked) for hits in by_vector):
         near = [scan.to_table() for scan in generation.vector_scans(scope, vector, count, tight)]
-    if _is_short(by_words, filters, count, asked):
-        by_words = [scan.to_table() for scan in generation.text_scans(scope, query, count, tight)]
-    return _merged([_hits(t, filters, count) for t in (*near, *by_words)], vector)
-
-
-def _is_short(tables: Sequence[pa.Table], filters: Filters, count: int, asked: int) -> bool:
-    """Whether a table has more rows than were fetched, and too few of those fetched are served."""
-    return any(t.num_rows >= asked and len(_hits(t, filters, count).rows) < count for t in tables)
+        by_vector = [_hits(table, filters, count) for table in near]
+    if any(hits.is_short(count, asked) for hits in by_words):
+        texts = [scan.to_table() for scan in generation.text_scans(scope, query, count, tight)]
+        by_words = [_hits(table, filters, count) for table in texts]
+    return _merged([*by_vector, *by_words], vector)
 
 
 @dataclass(frozen=True)
@@ -150,6 +148,11 @@ class _Hits:
     rows: list[dict[str, Any]]
     vectors: NDArray[np.float16]
     bm25: list[float]
+    fetched: int
+
+    def is_short(self, count: int, asked: int) -> bool:
+        """Whether the table has more rows than were fetched, and too few of those are served."""
+        return self.fetched >= asked and len(self.rows) < count
 
 
 def _hits(table: pa.Table, filters: Filters, count: int) -> _Hits:
@@ -165,7 +168,8 @@ def _hits(table: pa.Table, filters: Filters, count: int) -> _Hits:
             break
     flat = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     vectors = flat.reshape(table.num_rows, -1) if table.num_rows else np.zeros((0, 0), np.float16)
-    return _Hits(rows, vectors[taken], measure[taken].tolist() if by_words else [math.nan] * len(taken))
+    bm25 = measure[taken].tolist() if by_words else [math.nan] * len(taken)
+    return _Hits(rows, vectors[taken], bm25, table.num_rows)
 
 
 def _merged(parts: Sequence[_Hits], vector: NDArray[np.float32]) -> Candidates:

@@ -19,6 +19,7 @@ from lake.answers import Context, Memory, best_memories, packed_context
 from lake.candidates import Candidates, Ranked, index_candidates, joined, ranked
 from lake.embedders.protocol import well_formed
 from lake.index import Generation, Pointer, load_manifest, read_pointer
+from lake.forks import require_threads
 from lake.lake import Lake, as_lake
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
@@ -164,6 +165,7 @@ class Recall:
         The index's state is read before the tail's and the landed rows before the tables, the way a
         row moves, so that a row on its way is met at least once; twice is put right by its id.
         """
+        require_threads()
         if not query.strip():
             raise UsageError("the query is empty", "Say what to look for.")
         query = unicodedata.normalize("NFC", well_formed(query))  # as landed text is

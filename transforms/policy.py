@@ -154,7 +154,9 @@ class RecallPolicy(_Section):
     """Least relevance to be packed, by model key; score scales differ between models."""
     fresh_rows: int = 2_000
     """Newest rows of the scope, landed or ingested but not published, that recall also reads."""
-    max_sensitivity: Literal["normal", "personal", "restricted"] = "personal"
+    max_sensitivity: Literal["normal", "personal", "restricted"] = "restricted"
+    """Rows more private than this are not served. A scope's own caller sees all of it by default: an
+    allergy is worth remembering. Numbers and credentials are redacted at write whatever this says."""
 
     @model_validator(mode="after")
     def _weights_sum_to_one(self) -> RecallPolicy:
