@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from lake.answers import Context, Memory, best_memories, packed_context
 from lake.candidates import Candidates, Ranked, index_candidates, joined, ranked
 from lake.embedders.protocol import well_formed
-from lake.index import Generation, Pointer, load_manifest, read_pointer
 from lake.forks import require_threads
+from lake.index import Generation, Pointer, load_manifest, read_pointer
 from lake.lake import Lake, as_lake
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
