@@ -21,6 +21,8 @@ from transforms.policy import Policy
 from transforms.schemas import INSTANT, MEMORIES
 
 Floats = NDArray[np.float64]
+SPARE_PART = 5
+"""A fifth more rows than asked are fetched, for those that turn out not to be served."""
 FRAME = {
     n: pl.Int64 if t == INSTANT else t
     for n, t in MEMORIES.polars.items()
@@ -120,11 +122,11 @@ def index_candidates(
     """Best ``count`` rows of each of the generation's tables by cosine and by BM25, both searches at once.
 
     The scope is the store's predicate, always. The filters hold for nearly every row, and as part
-    of the predicate they cost each search 3 to 5 ms, so half as many rows again are fetched by
+    of the predicate they cost each search 3 to 5 ms, so some rows more are fetched by
     scope alone and those not served are left out here; where too few are left, the search is made
     again with the filters in the predicate. Either way the answer is the same.
     """
-    asked = count + count // 2
+    asked = count + count // SPARE_PART
     loose, tight = scope_predicate(scope), predicate(scope, filters)
     where = tight if filters.kinds is not None else loose
     # Prepared here, for two threads that prepare would wait for each other's interpreter.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -76,17 +77,26 @@ class Filters:
     kinds: tuple[str, ...] | None = None
     max_sensitivity: str = SENSITIVITIES[-1]
 
+    @cached_property
+    def now_us(self) -> int:
+        """``as_of`` in microseconds since 1970."""
+        return (self.as_of - EPOCH) // timedelta(microseconds=1)
+
+    @cached_property
+    def shown(self) -> frozenset[str]:
+        """``sensitivities`` to look up in."""
+        return frozenset(self.sensitivities())
+
     def sensitivities(self) -> tuple[str, ...]:
         """What may be shown, from normal up."""
         return SENSITIVITIES[: SENSITIVITIES.index(self.max_sensitivity) + 1]
 
     def serves(self, row: Mapping[str, Any]) -> bool:
         """The filters on one memory whose instants are microseconds since 1970."""
-        now_us = (self.as_of - EPOCH) // timedelta(microseconds=1)
         return (
-            (row["expires_at"] is None or row["expires_at"] > now_us)
-            and row["sensitivity"] in self.sensitivities()
-            and (not self.is_replay or row["event_at"] <= now_us)
+            (row["expires_at"] is None or row["expires_at"] > self.now_us)
+            and row["sensitivity"] in self.shown
+            and (not self.is_replay or row["event_at"] <= self.now_us)
             and (self.kinds is None or row["kind"] in self.kinds)
         )
 
