@@ -100,7 +100,7 @@ has no null, so a default of null can be replaced but not written. The shares of
 weights of recall each sum to 1, so they are set together.
 
 ```toml
-lake = "/data/lake"
+lake = "/data/memory"
 
 [embedder]
 provider = "local"
@@ -140,7 +140,7 @@ def documents() -> dict[str, str]:
 def configuration() -> str:
     """Every key of ``slowwave.toml``."""
     parts = [MADE_BY, CONFIGURATION, "## Top level\n", _head()]
-    parts[-1] += "\n| `lake` | text | null |  | Path or `s3://bucket/prefix` of the lake. |\n"
+    parts[-1] += "\n| `lake` | text | null |  | Path or `s3://bucket/memory` of the lake. |\n"
     parts += _section("[embedder]", "embedder", EmbedderConfig)
     parts += _section("[[sources]]", "sources", SourceConfig)
     for name, entry in Policy.model_fields.items():

@@ -41,15 +41,16 @@ def check(printed: list[tuple[str, str | None]]) -> None:
 
 def test_agent_builders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    printed = run_page("agent-builders.md")
-    assert len(printed) >= 6
-    check(printed)
+    for _ in range(2):  # a second run meets its own lake
+        printed = run_page("agent-builders.md")
+        assert len(printed) >= 6
+        check(printed)
 
 
 def test_data_engineers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = ROOT / "samples"
     as_of = datetime.fromisoformat(json.loads((samples / "expected.json").read_text("utf-8"))["as_of"])
-    job = Job(init_lake(str(tmp_path / "lake")), Policy(), as_of, LocalEmbedder)
+    job = Job(init_lake(str(tmp_path / "memory")), Policy(), as_of, LocalEmbedder)
     run_ingest(job, sample_sources(samples, job))
     monkeypatch.chdir(tmp_path)
     printed = run_page("data-engineers.md")
