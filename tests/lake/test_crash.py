@@ -14,12 +14,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from made import ROOT, command, environment, episodes, finished, worker
 
 from flows.ingest import run_ingest
 from flows.job import Job
 from lake import landing, queries, tables
 from lake.lake import Lake, init_lake, open_lake
+from tests.lake.made import ROOT, command, environment, episodes, finished, worker
 from transforms.policy import Policy
 from transforms.schemas import EPISODES
 

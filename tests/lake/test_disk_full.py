@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made import command
 
 from flows.__main__ import main
 from lake import tables
 from lake.index import read_pointer
 from lake.lake import init_lake, open_lake
+from tests.lake.made import command
 from transforms.errors import StorageError
 from transforms.schemas import EPISODES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,14 +13,34 @@ import polars as pl
 import pytest
 
 import flows.publish
+from flows.embed import run_embed
 from flows.publish import run_publish
 from lake import index_checks
+from lake.embedders.protocol import Embedded
 from lake.index import Generation, Manifest, TableEntry, read_pointer, scope_hash, tenant_hash
 from lake.index_build import Builder, generations
-from lake.index_checks import Check, calibrated, exact_ids, nearest_ids, recall_ratio, run_checks
+from lake.index_checks import (
+    Check,
+    calibrated,
+    exact_ids,
+    is_covered,
+    nearest_ids,
+    recall_ratio,
+    run_checks,
+)
 from lake.lake import Lake
 from lake.scope import Filters, Scope
-from tests.lake.recalled import DIMENSIONS, NOW, job, land, make_lake, publish, reader
+from tests.lake.recalled import (
+    DIMENSIONS,
+    NOW,
+    WordEmbedder,
+    job,
+    land,
+    make_lake,
+    policy,
+    publish,
+    reader,
+)
 from transforms.errors import CheckError
 from transforms.policy import PublishPolicy
 from transforms.schemas import MEMORIES
@@ -171,9 +191,101 @@ def test_vectors_of_another_length_fail(lake: Lake, scale: float) -> None:
     assert "vectors" in failed(built(lake, [rows]), 10)
 
 
+def bare(count: int) -> pl.DataFrame:
+    return memories(count, user="v").with_columns(vector=pl.lit([], pl.List(pl.Float32)))
+
+
+@pytest.mark.parametrize(("with_vector", "without", "passes"), [(1, 10, True), (1, 11, False), (0, 1, False)])
+def test_rows_that_were_never_embedded_fail(
+    lake: Lake, with_vector: int, without: int, passes: bool
+) -> None:
+    rows = [memories(with_vector), bare(without)] if with_vector else [bare(without)]
+    generation = built(lake, [pl.concat(rows)])
+    assert failed(generation, with_vector + without) == (set() if passes else {"coverage"})
+
+
+@pytest.mark.parametrize(
+    ("rows", "without", "passes"),
+    [
+        (0, 0, True),
+        (1, 1, False),
+        (5, 1, True),
+        (5, 5, False),
+        (11, 10, True),
+        (12, 11, False),
+        (1_000, 10, True),
+        (1_000, 11, False),
+        (5_000, 50, True),
+        (5_000, 51, False),
+    ],
+)
+def test_coverage_allows_ten_rows_or_one_in_a_hundred(rows: int, without: int, passes: bool) -> None:
+    assert is_covered(rows, without, PublishPolicy()) is passes
+
+
+def test_coverage_keeps_to_the_policy() -> None:
+    assert not is_covered(100, 1, PublishPolicy(bare_rows_allowed=0, min_vector_ratio=1))
+    assert is_covered(100, 99, PublishPolicy(bare_rows_allowed=99))
+    assert is_covered(100, 100, PublishPolicy(min_vector_ratio=0))
+
+
+def test_another_model_without_embedding_is_not_published(lake: Lake) -> None:
+    land(lake, *({"content": f"violin {i}"} for i in range(13)))
+    first = publish(job(lake))
+    other = replace(job(lake), make_embedder=lambda: WordEmbedder("other"))
+    with pytest.raises(CheckError, match="coverage: 13 of 13 rows have no vector") as fault:
+        run_publish(other)
+    assert fault.value.remedy == "Run slowwave embed first."
+    pointer = read_pointer(lake)
+    assert pointer
+    assert pointer.generation == first
+    assert len(reader(lake).search("violin", tenant="t", user="u", as_of=NOW)) == 10
+    run_embed(other)
+    assert run_publish(other).generation != first
+
+
+def test_one_text_that_the_model_refuses_does_not_stop_a_small_lake(lake: Lake) -> None:
+    land(lake, *({"content": f"violin {i}"} for i in range(4)), {"content": "odd"})
+    refusing = replace(job(lake), make_embedder=RefusingEmbedder)
+    assert publish(refusing)
+    assert len(reader(lake).search("odd", tenant="t", user="u", as_of=NOW)) == 5
+
+
+class RefusingEmbedder(WordEmbedder):
+    """Refuses texts that hold the word odd."""
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        done = super().embed(texts)
+        refused = frozenset(i for i, text in enumerate(texts) if text.endswith("odd"))
+        done.vectors[sorted(refused)] = 0
+        return Embedded(done.vectors, refused)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_an_empty_lake_is_published_and_one_whose_rows_all_expired(lake: Lake, rows: int) -> None:
+    later = job(lake, as_of=NOW + timedelta(days=2))
+    if rows:
+        land(lake, {"content": "violin", "expires_at": (NOW + timedelta(days=1)).isoformat()})
+    assert publish(later)
+    assert reader(lake).search("violin", tenant="t", user="u", as_of=later.as_of) == []
+    assert reader(lake).search("violin", tenant="t", tenant_wide=True, as_of=later.as_of) == []
+    land(lake, {"content": "violin again"})
+    assert publish(later)
+    assert len(reader(lake).search("violin", tenant="t", user="u", as_of=later.as_of)) == 1
+
+
+def test_a_lake_whose_main_table_is_empty_is_published_and_searched(lake: Lake) -> None:
+    land(lake, *({"content": f"violin {i}"} for i in range(6)))
+    assert publish(job(lake, policy(large_scope_rows=3)))
+    recall = reader(lake)
+    for scope in ({"user": "u"}, {"tenant_wide": True}, {"user": "v"}):
+        found = recall.search("violin", tenant="t", as_of=NOW, **scope)
+        assert len(found) == (0 if scope == {"user": "v"} else 6)
+        assert not any(row.is_fresh for row in found)
+
+
 def test_a_row_without_a_vector_is_no_fault(lake: Lake) -> None:
-    bare = memories(1, user="v").with_columns(vector=pl.lit([], pl.List(pl.Float32)))
-    assert failed(built(lake, [pl.concat([memories(10), bare])]), 11) == set()
+    assert failed(built(lake, [pl.concat([memories(10), bare(1)])]), 11) == set()
 
 
 def test_an_approximate_index_of_too_few_probes_fails_and_calibration_mends_it(

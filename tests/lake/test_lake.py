@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from made import command, episodes
 
 from lake import landing, tables
 from lake.lake import init_lake, open_lake
 from lake.storage import LocalStorage
+from tests.lake.made import command, episodes
 from transforms.errors import LakeError
 from transforms.schemas import EPISODES
 

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import NOON
 
 from lake import landing, segments
 from lake.lake import Lake, init_lake
+from tests.lake.made import NOON
 from transforms.errors import LakeError, StorageError, UsageError
 from transforms.policy import Policy
 from transforms.schemas import EPISODES, QUARANTINE

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from made import finished, worker
 
 from lake import locks
 from lake.lake import Lake, init_lake
 from lake.storage import Entry
+from tests.lake.made import finished, worker
 from transforms.errors import BusyError, LakeError, StorageError
 
 

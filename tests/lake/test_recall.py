@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from lake import landing
 from lake.lake import Lake
 from lake.recall import Recall
 from tests.lake.recalled import NOW, WordEmbedder, ingest, job, land, make_lake, policy, publish, reader
@@ -290,6 +291,37 @@ def test_kinds_and_narrower_scopes(lake: Lake) -> None:
         {"user": "u", "agent": ""},
         {"user": "u\0"},
         {"user": "\ud83d"},
+        {"tenant": None},
+        {"tenant": 7},
+        {"tenant": b"t"},
+        {"user": 7},
+        {"user": 0},
+        {"user": False},
+        {"user": ["u"]},
+        {"agent": 7},
+        {"session": 1.5},
+        {"tenant_wide": "no"},
+        {"tenant_wide": 1},
+        {"query": None},
+        {"query": 7},
+        {"query": b"violin"},
+        {"query": ["violin"]},
+        {"k": "3"},
+        {"k": 3.0},
+        {"k": True},
+        {"k": 10_001},
+        {"k": 10**5000},
+        {"kinds": 3},
+        {"kinds": [["outcome"]]},
+        {"kinds": [None]},
+        {"kinds": {"outcome": 1}},
+        {"as_of": "2026-06-30"},
+        {"as_of": "2026-06-30T12:00:00"},
+        {"as_of": "yesterday"},
+        {"as_of": ""},
+        {"as_of": 1_782_820_800},
+        {"as_of": date(2026, 6, 30)},
+        {"as_of": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))},
     ],
 )
 def test_a_wrong_call_is_refused_and_says_how(lake: Lake, wrong: dict[str, Any]) -> None:
@@ -299,6 +331,51 @@ def test_a_wrong_call_is_refused_and_says_how(lake: Lake, wrong: dict[str, Any])
     with pytest.raises(UsageError) as error:
         reader(lake).search(**call)
     assert error.value.remedy
+    if not {"k", "kinds"} & set(wrong):
+        with pytest.raises(UsageError):
+            reader(lake).context(**call)
+
+
+@pytest.mark.parametrize("budget", [0, -1, "100", 100.0, True, [100], 10**5000])
+def test_a_wrong_budget_is_refused_and_says_how(lake: Lake, budget: Any) -> None:
+    with pytest.raises(UsageError, match="budget") as error:
+        reader(lake).context("violin", **ME, budget=budget)
+    assert error.value.remedy
+
+
+def test_a_budget_too_small_for_any_row_says_what_was_dropped_and_why(lake: Lake) -> None:
+    landed = land(lake, {"content": "the violin is old"}, {"content": "the violin teacher is called Ansa"})
+    found = reader(lake).context("violin", **ME, budget=1)
+    assert (found.text, found.tokens_used, found.packed, found.dropped) == ("", 0, 0, 2)
+    assert {(row["id"], row["reason"]) for row in found.dropped_rows} == {(n, "budget") for n in landed}
+
+
+def test_as_of_may_be_text_with_a_zone_of_any_year(lake: Lake) -> None:
+    land(lake, {"content": "violin"})
+    for stage in (lambda: None, lambda: publish(job(lake))):
+        stage()
+        recall = reader(lake)
+        for told in ("2026-06-30T12:00:00Z", "2026-06-30T14:00:00+02:00", "20260630T120000Z"):
+            assert len(recall.search("violin", tenant="t", user="u", as_of=told, k=np.int64(3))) == 1  # type: ignore[arg-type]
+            assert recall.context("violin", tenant="t", user="u", as_of=told).packed == 1
+        for early in ("0001-01-01T00:00:00Z", "0999-12-31T00:00:00Z", "1969-12-31T23:59:59.999999Z"):
+            assert recall.search("violin", tenant="t", user="u", as_of=early) == []
+        assert recall.search("violin", tenant="t", user="u", as_of="9999-12-31T00:00:00Z") == []
+
+
+def test_a_lake_is_named_by_text_path_or_itself(lake: Lake) -> None:
+    row = {"content": "violin", "tenant_id": "t", "user_id": "u", "event_at": NOW.isoformat()}
+    for n, named in enumerate((lake.uri, Path(lake.uri), lake), 1):
+        assert landing.append(named, [row | {"content": f"violin {n}"}], now=NOW).landed
+        assert len(Recall(named, embedder=WordEmbedder()).search("violin", **ME)) == n
+
+
+@pytest.mark.parametrize("named", [None, 7, b"lake", ["lake"], True])
+def test_anything_else_is_no_lake(named: Any) -> None:
+    for call in (lambda: Recall(named), lambda: landing.append(named, [])):
+        with pytest.raises(UsageError, match="a lake is named by") as error:
+            call()
+        assert error.value.remedy
 
 
 def test_an_index_of_another_model_is_refused(lake: Lake) -> None:

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from made import ROOT, episodes, finished, worker
 
 from flows.__main__ import main
 from lake import landing, locks, tables
 from lake.lake import init_lake, open_lake
 from lake.recall import Recall
 from lake.storage import S3Storage, open_storage
+from tests.lake.made import ROOT, episodes, finished, worker
 from transforms.errors import BusyError, LakeError, StorageError
 from transforms.schemas import EPISODES
 

@@ -12,10 +12,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import episodes, finished, frame, worker
 
 from lake import parts, tables
 from lake.lake import Lake, init_lake
+from tests.lake.made import episodes, finished, frame, worker
 from transforms.errors import BusyError, LakeError, StorageError
 from transforms.schemas import EPISODES, QUARANTINE, RUNS, STORED, VECTORS
 
