@@ -10,7 +10,7 @@ import ast
 import inspect
 import json
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -96,7 +96,8 @@ CONFIGURATION = """# Configuration
 `slowwave.toml` in the working directory, or the file named by `--config`. Every key is optional. An unknown
 key or a wrong value stops the run with exit code 4 and names the key. Values that are not set keep the
 defaults below, also inside a table such as `decay.half_life_days`, where single entries can be set. TOML
-has no null, so a default of null can be replaced but not written. The shares of a context and the five
+has no null: a default of null can be replaced but not written, except that a lifetime (`retention`) and a
+half-life (`decay.half_life_days`) take `"never"`. The shares of a context and the five
 weights of recall each sum to 1, so they are set together.
 
 ```toml
@@ -162,7 +163,7 @@ def _section(title: str, name: str, model: type[BaseModel]) -> list[str]:
 def _field(path: str, key: str, field: FieldInfo, meanings: dict[str, str]) -> str:
     meaning = meanings.get(key) or MEANINGS.get(path, "")
     unit = next((unit for suffix, unit in UNITS if key.endswith(suffix)), "")
-    kind = _cell(_type(field.annotation) + _limits(field))
+    kind = _cell(_type(field.annotation) + _limits(field.metadata))
     return f"| `{key}` | {kind} | {_cell(_default(field))} | {unit} | {_cell(meaning)} |"
 
 
@@ -191,6 +192,8 @@ def _type(annotation: Any) -> str:
     if annotation in words:
         return words[annotation]
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type(parts[0]) + _limits(parts[1:])
     if origin is typing.Literal:
         return " or ".join(f"`{part}`" for part in parts)
     if origin is dict:
@@ -200,11 +203,12 @@ def _type(annotation: Any) -> str:
     return " or ".join(_type(part) for part in parts if part is not type(None))
 
 
-def _limits(field: FieldInfo) -> str:
+def _limits(metadata: Iterable[Any]) -> str:
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
     held = [
-        f"{sign} {getattr(rule, name)}"
-        for rule in field.metadata
+        f"{sign} {getattr(rule, name):,}"
+        for entry in metadata
+        for rule in (entry.metadata if isinstance(entry, FieldInfo) else [entry])
         for name, sign in signs.items()
         if getattr(rule, name, None) is not None
     ]

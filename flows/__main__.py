@@ -86,9 +86,7 @@ def _write(stream: Any, text: str) -> None:
 def _fail(error: SlowwaveError, wants_json: bool) -> int:
     if wants_json:
         return _emit(_document({"error": error.as_dict()}), error.exit_code)
-    end = "" if error.message.endswith((".", "?", "!")) else "."
-    line = " ".join(f"slowwave: {error.message}{end} {error.remedy}".split())
-    _write(sys.stderr, line)
+    _write(sys.stderr, " ".join(f"slowwave: {error}".split()))
     return error.exit_code
 
 

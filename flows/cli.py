@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from transforms.errors import UsageError
 
-VERSION = "0.1.0"
+
+class _Version(argparse.Action):
+    """Print the version and stop; looked up only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(f"slowwave {version()}")
+        parser.exit()
+
+
+def version() -> str:
+    """The version of the checkout this runs from, else of the installed package."""
+    project = Path(__file__).parent.parent / "pyproject.toml"
+    if project.is_file():
+        import tomllib
+
+        table = tomllib.loads(project.read_text("utf-8")).get("project", {})
+        if table.get("name") == "slowwave":
+            return str(table["version"])
+    from importlib import metadata
+
+    return metadata.version("slowwave")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,9 +91,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="slowwave",
         parents=[shared],
         description="Batch memory consolidation for AI agents over files you own.",
-        epilog="example: slowwave --lake ./lake nightly traces/",
+        epilog="example: slowwave --lake ./memory nightly traces/",
     )
-    parser.add_argument("--version", action="version", version=f"slowwave {VERSION}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
 
     def verb(name: str, text: str, example: str, *parents: _Parser) -> argparse.ArgumentParser:
@@ -90,12 +111,12 @@ Verb = Callable[..., argparse.ArgumentParser]
 
 def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
     del scope
-    init = verb("init", "Make a lake.", "slowwave --lake ./lake init")
+    init = verb("init", "Make a lake.", "slowwave --lake ./memory init")
     init.add_argument(
         "--buckets", type=_positive, default=None, help="tenant partitions, fixed for life (default 16)"
     )
-    verb("status", "What the lake holds, what is published, what is due.", "slowwave --lake ./lake status")
-    verb("doctor", "Check the installation, the lake and the index.", "slowwave --lake ./lake doctor")
+    verb("status", "What the lake holds, what is published, what is due.", "slowwave --lake ./memory status")
+    verb("doctor", "Check the installation, the lake and the index.", "slowwave --lake ./memory doctor")
     verb("formats", "List the input formats.", "slowwave formats")
     demo = verb("demo", "Consolidate the samples and recall three questions.", "slowwave demo")
     demo.add_argument("--dir", default=".demo", help="where its lake goes (default .demo)")
@@ -104,23 +125,29 @@ def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
 
 def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     ingest = verb(
-        "ingest", "Land traces as episodes.", "slowwave --lake ./lake ingest chat.jsonl --tenant acme", scope
+        "ingest",
+        "Land traces as episodes.",
+        "slowwave --lake ./memory ingest chat.jsonl --tenant acme",
+        scope,
     )
     ingest.add_argument(
         "source", nargs="*", help="file, folder, glob, s3:// prefix or - ; none: landed rows only"
     )
     _add_source_flags(ingest)
     ingest.add_argument(
-        "--explain", action="store_true", help="show the format and three rows; write nothing"
+        "--explain", action="store_true", help="show the format, three rows and three refusals; write nothing"
     )
-    verb("embed", "Give new texts their vectors.", "slowwave --lake ./lake embed")
-    publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./lake publish")
+    verb("embed", "Give new texts their vectors.", "slowwave --lake ./memory embed")
+    publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./memory publish")
     publish.add_argument(
         "--rollback", action="store_true", help="go back to the generation before the live one"
     )
     publish.add_argument("--force", action="store_true", help="build even where nothing changed")
     nightly = verb(
-        "nightly", "Ingest, embed and publish.", "slowwave --lake ./lake nightly traces/ --tenant acme", scope
+        "nightly",
+        "Ingest, embed and publish.",
+        "slowwave --lake ./memory nightly traces/ --tenant acme",
+        scope,
     )
     nightly.add_argument(
         "source", nargs="*", help="as for ingest; none: the [[sources]] of the configuration"
@@ -138,7 +165,7 @@ def _add_source_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
     recall = verb(
-        "recall", "Find memories.", 'slowwave --lake ./lake recall "seat" --tenant acme --user u1', scope
+        "recall", "Find memories.", 'slowwave --lake ./memory recall "seat" --tenant acme --user u1', scope
     )
     recall.add_argument("query", help="what to look for")
     recall.add_argument("-k", type=_positive, default=None, help="how many (default 10)")
@@ -147,7 +174,7 @@ def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
     context = verb(
         "context",
         "Pack memories for a prompt.",
-        'slowwave --lake ./lake context "seat" --tenant acme --user u1',
+        'slowwave --lake ./memory context "seat" --tenant acme --user u1',
         scope,
     )
     context.add_argument("query", help="what the prompt is about")

@@ -1,11 +1,14 @@
-"""``slowwave.toml`` and the environment, checked: a wrong key is an error that names the right one."""
+"""``slowwave.toml`` and the environment, checked: a wrong key is an error that names the right one.
+
+TOML has no null, so ``"never"`` stands for it where a lifetime or a half-life may be endless.
+"""
 
 from __future__ import annotations
 
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +73,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(f"no configuration file {file}", "Name an existing file with --config.") from error
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of 5,000 digits, deep nesting
         raise ConfigError(f"{file} is not TOML: {error}", "Mend the line it names.") from error
 
 
@@ -101,11 +104,19 @@ def _fault(fault: Any) -> str:
     place = [str(part) for part in fault["loc"]]
     where = place[1:] if place[:1] == ["policy"] else place  # its sections stand at the top of the file
     name = ".".join(where)
-    if fault["type"] != "extra_forbidden":
-        return f"{name or 'file'}: {fault['msg']}"
-    near = difflib.get_close_matches(where[-1], _siblings(where[:-1]), n=1)
-    hint = f", did you mean {near[0]}?" if near else ""
-    return f"unknown key {name}{hint}"
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key {name}{_hint(where[-1], _siblings(where[:-1]))}"
+    if fault["type"] == "unknown_name":
+        told, known = fault["ctx"]["name"], fault["ctx"]["known"]
+        hint = _hint(told, known.split(", ")) or f", known are {known}"
+        is_key = where[-1] == "[key]"
+        return f"unknown key {'.'.join(where[:-1])}{hint}" if is_key else f"{name}: unknown name {told}{hint}"
+    return f"{name or 'file'}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _hint(told: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(told, known, n=1)
+    return f", did you mean {near[0]}?" if near else ""
 
 
 def _siblings(parents: list[str]) -> list[str]:

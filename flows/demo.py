@@ -13,7 +13,7 @@ from typing import Any
 import flows
 from flows.job import Job
 from flows.nightly import run_nightly
-from flows.present import context_text, memories_table, night_table, steps_table
+from flows.present import LEGEND, context_text, memories_table, night_table, steps_table
 from flows.setup import Output, config_of, job_of, progress
 from lake.embedders.config import make_embedder
 from lake.lake import init_lake
@@ -42,10 +42,9 @@ def run_demo(options: argparse.Namespace) -> Output:
     _say(options, f"lake {lake.uri}, samples {samples}, as of {instant:%Y-%m-%d %H:%M} UTC")
     night = run_nightly(job, sample_sources(samples, job))
     reader = Recall(lake, policy=config.policy, embedder=job.embedder)
-    answers = [
-        _ask(reader, question, instant) for question in expected["questions"] if question.get("is_demo")
-    ]
-    parts = [steps_table(night), night_table(night), *(answer["shown"] for answer in answers)]
+    questions = [question for question in expected["questions"] if question.get("is_demo")]
+    answers = [_ask(reader, question, instant) for question in questions]
+    parts = [steps_table(night), night_table(night), *(answer["shown"] for answer in answers), LEGEND]
     data = {**night.as_dict(), "answers": [answer["data"] for answer in answers]}
     return Output(data, "\n\n".join(parts))
 
@@ -78,7 +77,7 @@ def _ask(reader: Recall, question: dict[str, Any], as_of: datetime) -> dict[str,
     found = reader.search(question["query"], k=SHOWN_ROWS, as_of=as_of, **scope)
     packed = reader.context(question["query"], budget=CONTEXT_TOKENS, as_of=as_of, **scope)
     title = f'recall "{question["query"]}" for {question["user"]} of {question["tenant"]}'
-    shown = "\n".join([title, memories_table(found), context_text(packed)])
+    shown = "\n".join([title, memories_table(found, has_legend=False), context_text(packed)])
     data = {
         "query": question["query"],
         **scope,

@@ -33,7 +33,7 @@ def examine(options: argparse.Namespace) -> Output:
     try:
         job = job_of(options)
     except SlowwaveError as error:
-        findings.append(Finding("lake", False, f"{error.message}. {error.remedy}"))
+        findings.append(Finding("lake", False, str(error)))
     else:
         findings += [
             _finding("model", lambda: _model(job)),
@@ -52,7 +52,7 @@ def _finding(name: str, check: Callable[[], str]) -> Finding:
     try:
         return Finding(name, True, check())
     except SlowwaveError as error:
-        return Finding(name, False, f"{error.message}. {error.remedy}")
+        return Finding(name, False, str(error))
 
 
 def _packages() -> Finding:

@@ -1,4 +1,4 @@
-"""``ingest --explain``: what was detected, and three normalised rows, without writing."""
+"""``ingest --explain``: what was detected, three rows as they would land, three refusals; writes nothing."""
 
 from __future__ import annotations
 
@@ -6,18 +6,34 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
+
 from flows.setup import Output, as_of, config_of, defaults_of
 from lake.lake import DEFAULT_BUCKETS
-from lake.sources import open_sources
+from lake.sources import Source, open_sources
 from transforms.errors import UsageError
 from transforms.normalise import normalise
+from transforms.policy import Policy
 
-SHOWN = ["kind", "role", "speaker", "tenant_id", "user_id", "session_id", "event_at", "content", "redactions"]
+SHOWN = [
+    "source_line",
+    "kind",
+    "role",
+    "speaker",
+    "tenant_id",
+    "user_id",
+    "session_id",
+    "event_at",
+    "content",
+    "redactions",
+    "is_injected",
+]
+REFUSED = ["reason", "detail", "source_line"]
 ROWS = 3
 
 
 def explain(options: argparse.Namespace) -> Output:
-    """Show each source's format, its first rows as they would land, and its first refusals.
+    """Show each source's format, its first rows as they would land, its first refusals; and what is skipped.
 
     Raises:
         UsageError: No source named.
@@ -25,47 +41,56 @@ def explain(options: argparse.Namespace) -> Output:
     if not options.source:
         raise UsageError("nothing to explain", "Name a file.")
     policy = config_of(options).policy
-    found: list[dict[str, Any]] = []
-    for name in options.source:
-        for source in open_sources(name, options.format, policy=policy.ingest):
-            with source.open() as stream:
-                batch = next(source.reader.read(stream, source.file_name, policy.ingest), None)
-            entry: dict[str, Any] = {
-                "file": source.file_name,
-                "format": source.reader.name,
-                "rows": [],
-                "refused": [],
-            }
-            if batch is not None:
-                done = normalise(
-                    batch.drafts,
-                    source=source.reader.name,
-                    defaults=defaults_of(options),
-                    policy=policy,
-                    as_of=as_of(options) or datetime.now(UTC),
-                    buckets=DEFAULT_BUCKETS,
-                )
-                rows = done.episodes.select(SHOWN).head(ROWS).to_dicts()
-                entry["rows"] = [{**row, "event_at": row["event_at"].isoformat()} for row in rows]
-                refused = [*batch.refusals.head(ROWS).to_dicts(), *done.refusals.head(ROWS).to_dicts()]
-                entry["refused"] = [
-                    {k: row[k] for k in ("reason", "detail", "source_line")} for row in refused[:ROWS]
-                ]
-            found.append(entry)
-    return Output({"sources": found}, "\n".join(_lines(found)))
+    skipped: list[dict[str, str]] = []
+
+    def skip(name: str, why: str) -> None:
+        skipped.append({"file": name, "why": why})
+
+    found = [
+        _explained(source, options, policy)
+        for name in options.source
+        for source in open_sources(name, options.format, policy=policy.ingest, on_skip=skip)
+    ]
+    lines = [line for entry in found for line in _lines(entry)]
+    lines += [f"{entry['file']}: skipped, {entry['why']}" for entry in skipped]
+    return Output({"sources": found, "skipped": skipped}, "\n".join(lines))
 
 
-def _lines(found: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for entry in found:
-        lines.append(f"{entry['file']}: {entry['format']}")
-        for row in entry["rows"]:
-            who = row["speaker"] or row["role"] or "-"
-            scope = "/".join(str(row[c] or "-") for c in ("tenant_id", "user_id", "session_id"))
-            lines.append(
-                f"  {row['event_at']} {scope} {row['kind']} {who}: {' '.join(row['content'].split())[:80]}"
-            )
-        lines += [
-            f"  refused, line {r['source_line']}: {r['reason']}: {r['detail']}" for r in entry["refused"]
-        ]
+def _explained(source: Source, options: argparse.Namespace, policy: Policy) -> dict[str, Any]:
+    """Format of a source, and rows and refusals of its first batch in the order of its lines."""
+    with source.open() as stream:
+        batch = next(source.reader.read(stream, source.file_name, policy.ingest), None)
+    entry: dict[str, Any] = {"file": source.file_name, "format": source.reader.name}
+    if batch is None:
+        return {**entry, "rows": [], "refused": []}
+    done = normalise(
+        batch.drafts,
+        source=source.reader.name,
+        defaults=defaults_of(options),
+        policy=policy,
+        as_of=as_of(options) or datetime.now(UTC),
+        buckets=DEFAULT_BUCKETS,
+    )
+    rows = _first(done.episodes.select(SHOWN))
+    refused = _first(pl.concat([batch.refusals, done.refusals]).select(REFUSED))
+    return {
+        **entry,
+        "rows": [{**row, "event_at": row["event_at"].isoformat()} for row in rows],
+        "refused": refused,
+    }
+
+
+def _first(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    return rows.sort("source_line", maintain_order=True, nulls_last=True).head(ROWS).to_dicts()
+
+
+def _lines(entry: dict[str, Any]) -> list[str]:
+    lines = [f"{entry['file']}: {entry['format']}"]
+    for row in entry["rows"]:
+        who = row["speaker"] or row["role"] or "-"
+        scope = "/".join(str(row[c] or "-") for c in ("tenant_id", "user_id", "session_id"))
+        text = " ".join(row["content"].split())[:80]
+        mark = ", injected" if row["is_injected"] else ""
+        lines.append(f"  {row['event_at']} {scope} {row['kind']}{mark} {who}: {text}")
+    lines += [f"  refused, line {r['source_line']}: {r['reason']}: {r['detail']}" for r in entry["refused"]]
     return lines

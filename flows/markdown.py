@@ -30,6 +30,7 @@ def manifest_markdown(manifest: Mapping[str, Any]) -> str:
         lines += [
             f"- {escaped(title)}: {_counts(step[key])}" for key, title in _DETAILS.items() if step.get(key)
         ]
+        lines += [f"- {title}: {step[key]:,}" for key, title in _WITHHELD.items() if step.get(key)]
     if manifest["skipped_files"]:
         lines.append(f"- files that no reader takes: {manifest['skipped_files']:,}")
     if manifest["generation"]:
@@ -39,6 +40,10 @@ def manifest_markdown(manifest: Mapping[str, Any]) -> str:
 
 _DETAILS = {"reasons": "quarantined", "left_out": "left out by the format", "checks": "checks passed"}
 """Keys of a step that hold names with counts or figures, and their titles."""
+
+
+_WITHHELD = {"expired": "rows past their time to live", "injected": "injected context, never served"}
+"""Keys of a step that count what was not published, and their titles."""
 
 
 def _row(cells: Any) -> str:

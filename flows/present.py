@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from flows.job import StepResult
 from flows.nightly import Night
 from lake.recall import Context, Memory
 
 SHORT = {"relevance": "rel", "recency": "rec", "importance": "imp", "frequency": "freq", "type": "type"}
 """The five factors of a score, and their column heads."""
+
+
+LEGEND = (
+    "score: weighted sum of rel (relevance), rec (recency), imp (importance), freq (frequency) and "
+    "type (kind of memory), each 0 to 1"
+)
+WIDTH = 120
+"""Characters of a line where the output is no terminal."""
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -30,9 +41,18 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 def _plain(drawn: Any) -> str:
     buffer = io.StringIO()
-    console = Console(file=buffer, width=120, color_system=None, markup=False, highlight=False, emoji=False)
+    width = _width()
+    console = Console(file=buffer, width=width, color_system=None, markup=False, highlight=False, emoji=False)
     console.print(drawn)
-    return buffer.getvalue().rstrip()
+    lines = [line.rstrip() for line in buffer.getvalue().splitlines()]
+    return "\n".join(lines).strip("\n")
+
+
+def _width() -> int:
+    """Of the terminal that standard output is; looked up past ``sys.stdout``, which is talk in a run."""
+    out = sys.__stdout__
+    is_terminal = out is not None and not out.closed and out.isatty()
+    return shutil.get_terminal_size((WIDTH, 24)).columns if is_terminal else WIDTH
 
 
 def _cell(value: Any) -> str:
@@ -45,24 +65,25 @@ def _cell(value: Any) -> str:
 
 def night_table(night: Night) -> str:
     """The summary of a night: one row a step, then what it means in a line."""
-    ingested = night.steps[0]
+    ingested = night.steps[0].as_dict()
     by_name = {step.name: step for step in night.steps}
     embedded, published = by_name["embed"], by_name.get("publish")
     rows = [
-        ("rows in", ingested.rows_in),
-        ("kept", ingested.rows_out),
-        ("deduplicated", ingested.duplicates),
-        ("quarantined", ingested.rejected),
-        ("left out by the format", sum(ingested.detail.get("left_out", {}).values())),
+        *_outcomes(ingested, has_reasons=False),
         ("embedded", embedded.rows_out),
-        ("published", published.rows_out if published else 0),
+        *_publication(published),
         ("seconds", sum(step.seconds for step in night.steps)),
         ("peak memory, MB", round(max(step.peak_bytes for step in night.steps) / 1e6)),
     ]
-    reasons = ingested.detail.get("reasons", {})
+    reasons = ingested["reasons"]
     told = (
         [f"quarantined: {', '.join(f'{name} {count}' for name, count in reasons.items())}"] if reasons else []
     )
+    if embedded.rows_out + embedded.rejected < embedded.rows_in:
+        told.append("embedded counts texts: identical texts share a vector")
+    if embedded.rejected:
+        told.append(f"{embedded.rejected:,} texts refused by the model, tried again with the next run")
+    told += withheld(published)
     if night.is_unchanged:
         told.append("nothing new since the last night")
     elif published and published.state == "done":
@@ -72,11 +93,63 @@ def night_table(night: Night) -> str:
 
 def steps_table(night: Night) -> str:
     """Time and rows of each step."""
-    rows = [(s.name, s.state, s.rows_in, s.rows_out, s.rejected, s.seconds) for s in night.steps]
-    return table("", ("step", "state", "rows in", "rows out", "rejected", "seconds"), rows)
+    rows = [(s.name, s.state, s.rows_in, s.rows_out, s.seconds) for s in night.steps]
+    return table("", ("step", "state", "rows in", "rows out", "seconds"), rows)
 
 
-def memories_table(found: Sequence[Memory], *, is_explained: bool = False) -> str:
+def ingest_table(tally: Mapping[str, Any]) -> str:
+    """What became of the rows of an ingest, and why."""
+    files = [("files", tally["files"]), ("unchanged files", tally["unchanged_files"])]
+    return table("", ("ingest", "count"), [*files, *_outcomes(tally, has_reasons=True)])
+
+
+def _outcomes(tally: Mapping[str, Any], *, has_reasons: bool) -> list[tuple[str, int]]:
+    """Rows in, and the four counts that add up to them; with reasons, indented below two of them."""
+    left_out = sum(tally["left_out"].values())
+    parts: list[tuple[str, int, Mapping[str, int]]] = [
+        ("rows in", tally["rows_in"], {}),
+        ("landed", tally["landed"], {}),
+        ("already held", tally["duplicates"], {}),
+        ("quarantined", tally["quarantined"], tally["reasons"]),
+        ("left out", left_out, tally["left_out"]),
+    ]
+    rows = []
+    for name, count, reasons in parts:
+        rows.append((name, count))
+        if has_reasons:
+            rows += [(f"  {reason}", its) for reason, its in reasons.items()]
+    return rows
+
+
+def _publication(published: StepResult | None) -> list[tuple[str, int]]:
+    """Rows published and, where a generation was built, those that were not."""
+    rows = [("published", published.rows_out if published else 0)]
+    if published:
+        rows += [
+            (name, published.detail[name]) for name in ("expired", "injected") if name in published.detail
+        ]
+    return rows
+
+
+def withheld(published: StepResult | None) -> list[str]:
+    """Why landed rows were not published, a line a reason."""
+    detail = published.detail if published else {}
+    told = [expired_line(detail["expired"])] if detail.get("expired") else []
+    if detail.get("injected"):
+        told.append(f"{_rows(detail['injected'])} injected context, held but never served")
+    return told
+
+
+def expired_line(count: int) -> str:
+    """That rows are past their time to live, and where that is told."""
+    return f"{_rows(count)} past their time to live (see retention in docs/data-engineers.md)"
+
+
+def _rows(count: int) -> str:
+    return "1 row is" if count == 1 else f"{count:,} rows are"
+
+
+def memories_table(found: Sequence[Memory], *, is_explained: bool = False, has_legend: bool = True) -> str:
     """Recalled rows with their score and every factor; explained: the id and sources of each as well."""
     if not found:
         return "nothing found in this scope"
@@ -85,10 +158,14 @@ def memories_table(found: Sequence[Memory], *, is_explained: bool = False) -> st
         for m in found
     ]
     shown = table("", ("score", *SHORT.values(), "date", "kind", "text"), rows)
-    if not is_explained:
-        return shown
-    told = [f"{m.id} from {', '.join(m.source_refs)}{', fresh' if m.is_fresh else ''}" for m in found]
-    return "\n".join([shown, *told])
+    told = [_origin(memory) for memory in found] if is_explained else []
+    return "\n".join([shown, *told, *([LEGEND] if has_legend else [])])
+
+
+def _origin(memory: Memory) -> str:
+    """Id of a memory, the episodes it rests on where it is none itself, and whether it is fresh."""
+    others = "" if memory.source_refs == [memory.id] else f" from {', '.join(memory.source_refs)}"
+    return f"{memory.id}{others}{', fresh' if memory.is_fresh else ''}"
 
 
 def _short(text: str, width: int = 160) -> str:

@@ -32,7 +32,8 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
         force: Build even where inputs are those of the live generation.
 
     Returns:
-        rows_in: live rows of the lake; rows_out: rows published.
+        rows_in: live rows of the lake; rows_out: rows published. In the detail of a new generation
+        what was not: ``expired`` rows, past their time to live, and ``injected`` ones.
 
     Raises:
         CheckError: The new generation failed a check; the old one stays live.
@@ -46,15 +47,17 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
             result.detail = {"generation": pointer.generation}
             return result
         name = _next_name(job)
+        served = _served(job)
         try:
-            manifest, checks = _build(job, name, inputs)
+            manifest, checks = _build(job, name, inputs, served["live"])
         except SlowwaveError:
             remove_generation(job.lake, name)
             raise
         _switch(job, pointer, name)
         result.rows_in = result.rows_out = manifest.rows
         result.generation = name
-        result.detail = {"generation": name, "checks": {c.name: c.detail for c in checks}}
+        withheld = {key: served[key] for key in ("expired", "injected")}
+        result.detail = {"generation": name, **withheld, "checks": {c.name: c.detail for c in checks}}
     record(job, result, read={EPISODES.name: inputs["episodes"], VECTORS.name: inputs["vectors"]})
     return result
 
@@ -120,15 +123,14 @@ def _next_name(job: Job) -> str:
     return f"gen-{max(numbers, default=0) + 1:06d}"
 
 
-def _build(job: Job, name: str, inputs: dict[str, Any]) -> tuple[Manifest, list[Check]]:
-    """Write, calibrate and check a generation.
+def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[Manifest, list[Check]]:
+    """Write, calibrate and check a generation of as many rows as expected.
 
     Raises:
         CheckError: A check failed.
     """
     dimensions, policy = job.embedder.dimensions, job.policy.publish
     builder = Builder(job.lake, name, dimensions, _large_scopes(job))
-    expected = _live_rows(job)
     with job.progress.task("publish", expected) as advance:
         entries = builder.write(_frames(job, advance))
     draft = Manifest(
@@ -152,7 +154,7 @@ def _build(job: Job, name: str, inputs: dict[str, Any]) -> tuple[Manifest, list[
         told = "; ".join(f"{check.name}: {check.detail}" for check in failed)
         raise CheckError(
             f"the new index failed its checks, the old one stays live: {told}",
-            "See docs/data-engineers.md, Publish.",
+            next((check.remedy for check in failed if check.remedy), "See docs/data-engineers.md, Publish."),
         )
     finished = Manifest(**{**manifest.__dict__, "checks": {c.name: c.detail for c in checks}})
     job.lake.storage.write(f"index/{name}/manifest.json", finished.dumps())
@@ -165,12 +167,17 @@ def _large_scopes(job: Job) -> list[str]:
     return sorted(scope_hash(tenant, user) for tenant, user, _ in large.iter_rows())
 
 
-def _live_rows(job: Job) -> int:
-    """Rows that must be served, counted from the lake without the code that builds them."""
+def _served(job: Job) -> dict[str, int]:
+    """Rows that must be served, are expired or are injected; counted without the code that builds them."""
     expiry = retention.expiry_expr(job.policy.retention)
     rows = tables.scan(job.lake, EPISODES).select("is_injected", "retention_tier", "expires_at", "event_at")
-    live = rows.with_columns(expires_at=expiry).filter(~pl.col("is_injected") & retention.is_live(job.as_of))
-    return int(live.select(pl.len()).collect().item())
+    is_injected, is_live = pl.col("is_injected"), retention.is_live(job.as_of)
+    counts = rows.with_columns(expires_at=expiry).select(
+        live=(~is_injected & is_live).sum(),
+        expired=(~is_injected & ~is_live).sum(),
+        injected=is_injected.sum(),
+    )
+    return {name: int(count) for name, count in counts.collect().row(0, named=True).items()}
 
 
 def _frames(job: Job, advance: Any) -> Iterator[pl.DataFrame]:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
-from flows.present import table
+from flows.present import expired_line, table
 from flows.setup import Output
 from lake import landing, queries, tables
 from lake.index import load_manifest, read_pointer
@@ -27,6 +27,7 @@ def status_of(job: Job) -> Output:
         "lake": lake.uri,
         "as_of": job.as_of.isoformat(),
         "tenants": _plain(episodes),
+        "expired": int(episodes["expired"].sum()),
         "quarantine": _plain(queries.query(lake, "quarantine_counts")),
         "vectors": _plain(queries.query(lake, "vector_counts")),
         "last_runs": _plain(queries.query(lake, "last_runs", {"max_rows": 5})),
@@ -34,7 +35,7 @@ def status_of(job: Job) -> Output:
         "index": _index(job),
         "landed_segments": len([e for e in lake.storage.entries(landing.PREFIX) if e.size_bytes]),
     }
-    return Output(data, _text(data))
+    return Output(data, "\n\n".join(_parts(data)))
 
 
 def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
@@ -78,7 +79,7 @@ def _index(job: Job) -> dict[str, Any] | None:
     }
 
 
-def _text(data: dict[str, Any]) -> str:
+def _parts(data: dict[str, Any]) -> list[str]:
     tenants = [
         (
             t["tenant_id"],
@@ -97,6 +98,8 @@ def _text(data: dict[str, Any]) -> str:
     ]
     if len(data["tenants"]) > len(tenants):
         parts.append(f"and {len(data['tenants']) - len(tenants):,} more tenants (--json lists all)")
+    if data["expired"]:
+        parts.append(expired_line(data["expired"]))
     if data["quarantine"]:
         rows = [(q["reason"], q["rows"], q["sources"]) for q in data["quarantine"]]
         parts.append(table("", ("quarantined", "rows", "sources"), rows))
@@ -112,4 +115,4 @@ def _text(data: dict[str, Any]) -> str:
             f"{index['commits_behind']} commits behind; kept: {', '.join(index['kept'])}"
         )
     parts.append(f"landed segments waiting: {data['landed_segments']}")
-    return "\n".join(parts)
+    return parts

@@ -23,6 +23,7 @@ from transforms.errors import UsageError
 from transforms.validate import Defaults
 
 Pairs = Iterator[tuple[Source, Defaults]]
+NO_SOURCES = "no sources configured: name one on the call, or add [[sources]] to slowwave.toml"
 
 
 def run(options: argparse.Namespace) -> Output:
@@ -54,19 +55,15 @@ def ingest(options: argparse.Namespace) -> Output:
     from flows.explain import explain
     from flows.ingest import run_ingest
     from flows.job import exclusive
-    from flows.present import table
+    from flows.present import ingest_table
 
     if options.explain:
         return explain(options)
     job = job_of(options)
     with exclusive(job):
         result, tally = run_ingest(job, named_sources(options, job))
-    shown = [(name, value) for name, value in tally.as_dict().items() if isinstance(value, int)]
-    reasons = [(f"  {name}", count) for name, count in tally.as_dict()["reasons"].items()]
-    return Output(
-        {**tally.as_dict(), "seconds": round(result.seconds, 3)},
-        table("", ("ingest", "count"), shown + reasons),
-    )
+    data = {**tally.as_dict(), "seconds": round(result.seconds, 3)}
+    return Output(data, ingest_table(tally.as_dict()))
 
 
 def embed(options: argparse.Namespace) -> Output:
@@ -84,6 +81,7 @@ def embed(options: argparse.Namespace) -> Output:
 def publish(options: argparse.Namespace) -> Output:
     """Build, check and switch to a new index, or go back to the one before."""
     from flows.job import exclusive
+    from flows.present import withheld
     from flows.publish import run_publish, run_rollback
 
     job = job_of(options)
@@ -93,10 +91,10 @@ def publish(options: argparse.Namespace) -> Output:
             data = {"generation": moved.generation, "rolled_back": moved.rolled_back}
             return Output(data, f"live: {moved.generation} (back from {moved.rolled_back})")
         result = run_publish(job, force=options.force)
-    checks = "\n".join(f"  {name}: {detail}" for name, detail in result.detail.get("checks", {}).items())
+    checks = [f"  {name}: {detail}" for name, detail in result.detail.get("checks", {}).items()]
     text = f"publish {result.state}: {result.rows_out:,} rows, live: {result.generation}"
     return Output(
-        {**result.as_dict(), "generation": result.generation}, "\n".join(filter(None, [text, checks]))
+        {**result.as_dict(), "generation": result.generation}, "\n".join([text, *checks, *withheld(result)])
     )
 
 
@@ -115,7 +113,9 @@ def nightly(options: argparse.Namespace) -> Output:
 
     sources = named_sources(options, job) if options.source else configured()
     night = run_nightly(job, sources, publish=not options.no_publish)
-    return Output(night.as_dict(), f"{steps_table(night)}\n{night_table(night)}")
+    if not (options.source or config.sources or night.steps[0].rows_in):
+        print(f"slowwave: {NO_SOURCES}", file=sys.stderr)
+    return Output(night.as_dict(), f"{steps_table(night)}\n\n{night_table(night)}")
 
 
 def recall(options: argparse.Namespace) -> Output:
@@ -177,9 +177,16 @@ def formats(options: argparse.Namespace) -> Output:
     from transforms.readers.registry import READERS
 
     del options
-    names = [(reader.name, (type(reader).__doc__ or "").strip().splitlines()[0]) for reader in READERS]
+    names = [(reader.name, _told_plainly(type(reader).__doc__ or "")) for reader in READERS]
     data = {"formats": [{"name": name, "description": text} for name, text in names]}
     return Output(data, table("", ("format", "what it is"), names))
+
+
+def _told_plainly(docstring: str) -> str:
+    """The first line of a reader's docstring, as a phrase without markup."""
+    line = docstring.strip().partition("\n")[0].rstrip(".").replace("`", "")
+    line = line.rpartition(": ")[2].removeprefix("Reader of ").removeprefix("the ")
+    return line[:1].upper() + line[1:]
 
 
 def demo(options: argparse.Namespace) -> Output:

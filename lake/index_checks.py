@@ -30,11 +30,12 @@ _SAMPLE_COLUMNS = ["memory_id", *_SCOPE_COLUMNS, "search_text", "vector"]
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, whether it held, and the figures behind that."""
+    """One check: its name, whether it held, the figures behind that, and what mends it where known."""
 
     name: str
     passed: bool
     detail: str
+    remedy: str = ""
 
 
 def calibrated(generation: Generation, policy: PublishPolicy, as_of: datetime) -> Manifest:
@@ -153,7 +154,7 @@ def run_checks(
         _check_recall(generation, samples, policy, as_of),
         _check_isolation(generation, samples, as_of),
         _check_placement(generation),
-        _check_vectors(generation),
+        *_check_vectors(generation, policy),
         _check_lancedb(generation),
     ]
 
@@ -239,15 +240,38 @@ def _check_placement(generation: Generation) -> Check:
     return Check("placement", misplaced == 0, f"{misplaced} rows outside their scope's table")
 
 
-def _check_vectors(generation: Generation) -> Check:
-    """Every vector is finite, and of length 1 or empty (a text without a vector)."""
-    bad = 0
+def _check_vectors(generation: Generation, policy: PublishPolicy) -> list[Check]:
+    """Every vector is finite, and of length 1 or empty; and few rows have an empty one."""
+    bad = bare = rows = 0
     for entry in generation.manifest.tables:
         for batch in generation.dataset(entry.name).to_batches(columns=["vector"], batch_size=8192):
             flat = batch["vector"].flatten().to_numpy(zero_copy_only=False).astype(np.float32)
             norms = np.linalg.norm(flat.reshape(batch.num_rows, -1), axis=1)
             bad += int((~(np.isclose(norms, 1, atol=5e-3) | (norms == 0))).sum())
-    return Check("vectors", bad == 0, f"{bad} vectors not of unit length")
+            bare += int((norms == 0).sum())
+            rows += batch.num_rows
+    return [
+        Check("vectors", bad == 0, f"{bad} vectors not of unit length"),
+        Check(
+            "coverage",
+            is_covered(rows, bare, policy),
+            f"{bare} of {rows} rows have no vector",
+            "Run slowwave embed first.",
+        ),
+    ]
+
+
+def is_covered(rows: int, bare: int, policy: PublishPolicy) -> bool:
+    """Whether so few rows have no vector that the model refused them, not that they were never embedded.
+
+    Args:
+        rows: All rows.
+        bare: Those without a vector.
+        policy: The least ratio, and how many bare rows are let pass whatever the ratio.
+    """
+    if policy.min_vector_ratio > 0 and bare == rows > 0:
+        return False
+    return bare <= policy.bare_rows_allowed or rows - bare >= policy.min_vector_ratio * rows
 
 
 def _check_lancedb(generation: Generation) -> Check:

@@ -6,7 +6,9 @@ import json
 import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike, fspath
 
+from lake.faults import wrapped
 from lake.storage import LocalStorage, S3Storage, Storage, open_storage
 from transforms.errors import LakeError, UsageError
 from transforms.ids import tenant_bucket
@@ -15,6 +17,8 @@ from transforms.schemas import Table
 FORMAT = "slowwave"
 VERSION = 1
 RECORD = "lake.json"
+LEFTOVERS = {"state", "locks", "lost+found"}
+"""What a folder may hold before it is a lake: what an init killed midway left, and a volume's own."""
 DEFAULT_BUCKETS = 16
 """Partitions by tenant hash: 16 suits up to about 50M rows, 64 a billion."""
 
@@ -57,12 +61,13 @@ def init_lake(uri: str, buckets: int | None = None) -> Lake:
     """Make a lake, or open the one that is there.
 
     Raises:
-        LakeError: The root holds a lake of another version, cannot be written, or lies on a store
-            without conditional writes.
+        LakeError: The root holds a lake of another version or anything that is no lake, cannot be
+            written, or lies on a store without conditional writes.
         UsageError: The lake that is there has another number of buckets.
     """
     storage = open_storage(uri)
     if storage.read(RECORD) is None:
+        _refuse_foreign(storage)
         require_conditional_writes(storage)
         record = {
             "format": FORMAT,
@@ -75,9 +80,29 @@ def init_lake(uri: str, buckets: int | None = None) -> Lake:
     if buckets not in (None, lake.buckets):
         raise UsageError(
             f"the lake at {uri} has {lake.buckets} tenant buckets, for life",
-            "Leave --buckets out, or make another lake.",
+            "Leave the buckets out (buckets, --buckets), or make another lake.",
         )
     return lake
+
+
+def _refuse_foreign(storage: Storage) -> None:
+    """Refuse a root that holds anything but what an interrupted init left.
+
+    Raises:
+        LakeError: It does, and no other process has made it a lake meanwhile.
+    """
+    if isinstance(storage, LocalStorage):
+        with wrapped(f"listing {storage.uri}"):
+            names = [p.name for p in storage.root.iterdir()] if storage.root.is_dir() else []
+    else:
+        names = storage.names() if isinstance(storage, S3Storage) else []
+    foreign = sorted(n for n in names if n not in LEFTOVERS and not n.startswith(f".{RECORD}."))
+    if foreign and storage.read(RECORD) is None:
+        shown = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3} more" if len(foreign) > 3 else "")
+        raise LakeError(
+            f"{storage.uri} is no lake and holds {shown}",
+            f"Choose an empty or new folder; a lake that lost its {RECORD} needs that file back.",
+        )
 
 
 def require_conditional_writes(storage: Storage) -> None:
@@ -140,6 +165,18 @@ def _parsed(raw: bytes, uri: str) -> tuple[int, str, int]:
     return version, lake_id, buckets
 
 
-def as_lake(lake: Lake | str) -> Lake:
-    """A lake from itself or from its address."""
-    return open_lake(lake) if isinstance(lake, str) else lake
+def as_lake(lake: Lake | str | PathLike[str]) -> Lake:
+    """A lake from itself or from its address.
+
+    Raises:
+        LakeError: As ``open_lake``.
+        UsageError: It is neither.
+    """
+    if isinstance(lake, Lake):
+        return lake
+    uri = fspath(lake) if isinstance(lake, str | PathLike) else None
+    if not isinstance(uri, str):
+        raise UsageError(
+            f"a lake is named by {type(lake).__name__}", "Pass its address (str or path) or a Lake."
+        )
+    return open_lake(uri)

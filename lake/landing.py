@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from os import PathLike
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -63,7 +64,7 @@ class Receipt:
 
 
 def append(
-    lake: Lake | str,
+    lake: Lake | str | PathLike[str],
     rows: Sequence[Mapping[str, Any]],
     *,
     policy: Policy | None = None,

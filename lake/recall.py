@@ -10,12 +10,15 @@ import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lake import arguments
 from lake.answers import Context, Memory, best_memories, packed_context
+from lake.arguments import MOST_ROWS, MOST_TOKENS
 from lake.candidates import Candidates, Ranked, index_candidates, joined, ranked
 from lake.embedders.protocol import well_formed
 from lake.forks import require_threads
@@ -23,10 +26,10 @@ from lake.index import Generation, Pointer, load_manifest, read_pointer
 from lake.lake import Lake, as_lake
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
-from transforms.errors import LakeError, ModelMismatchError, UsageError
+from transforms.errors import LakeError, ModelMismatchError
 from transforms.packing import pack
 from transforms.policy import Policy
-from transforms.schemas import KINDS
+from transforms.policy_entries import MEMORY_KINDS
 
 if TYPE_CHECKING:
     from lake.embedders.protocol import Embedder
@@ -50,7 +53,11 @@ class Recall:
     """
 
     def __init__(
-        self, lake: Lake | str, *, policy: Policy | None = None, embedder: Embedder | None = None
+        self,
+        lake: Lake | str | PathLike[str],
+        *,
+        policy: Policy | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         self._lake = as_lake(lake)
         self._policy = policy or Policy()
@@ -71,7 +78,7 @@ class Recall:
         tenant_wide: bool = False,
         k: int | None = None,
         kinds: Sequence[str] | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | str | None = None,
     ) -> list[Memory]:
         """The best memories of a scope for a query, best first.
 
@@ -84,17 +91,17 @@ class Recall:
             tenant_wide: Search all users and agents of the tenant.
             k: Most rows; the policy's ``default_k`` where None.
             kinds: Only these kinds.
-            as_of: The instant to answer at: rows expired at it, or of a later event, are not served.
-                Where None it is now, and a row whose writer's clock is ahead is served.
+            as_of: The instant to answer at, a datetime or ISO 8601 text with a zone: rows expired at
+                it, or of a later event, are not served. Where None it is now, and a row whose
+                writer's clock is ahead is served.
 
         Raises:
-            UsageError: No scope, an empty query, a k below 1, an unknown kind, or an as_of without zone.
+            UsageError: No scope, an empty query, a k below 1, an unknown kind, an as_of without zone,
+                or an argument of another type.
             ModelMismatchError: The index was built with another model.
         """
         scope = Scope(tenant, user, agent, session, tenant_wide)
-        wanted = self._policy.recall.default_k if k is None else k
-        if wanted < 1:
-            raise UsageError(f"k is {wanted}", "Ask for at least one.")
+        wanted = self._policy.recall.default_k if k is None else arguments.count("k", k, MOST_ROWS)
         candidates = max(wanted, self._policy.recall.candidates)
         return best_memories(
             self._ranked(query, scope, self._filters(as_of, kinds), candidates, wanted), wanted
@@ -110,7 +117,7 @@ class Recall:
         session: str | None = None,
         tenant_wide: bool = False,
         budget: int | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | str | None = None,
     ) -> Context:
         """Memories for a query, packed into a token budget as delimited data.
 
@@ -131,12 +138,15 @@ class Recall:
 
         scope = Scope(tenant, user, agent, session, tenant_wide)
         policy = self._policy.context
+        tokens = policy.default_budget_tokens
+        if budget is not None:
+            tokens = arguments.count("budget", budget, MOST_TOKENS)
         kept, repeated = self._ranked(query, scope, self._filters(as_of, None), policy.candidates).frames()
         floor = self._policy.recall.relevance_floor.get(vector_space(self._model().model_key), 0.0)
         packed = pack(
             kept,
             policy=policy,
-            budget_tokens=policy.default_budget_tokens if budget is None else budget,
+            budget_tokens=tokens,
             count=lambda texts: count_tokens(texts, policy.encoding),
             shorten=lambda text, limit: truncate_tokens(text, limit, policy.encoding),
             relevance_floor=floor,
@@ -144,16 +154,12 @@ class Recall:
         )
         return packed_context(packed)
 
-    def _filters(self, as_of: datetime | None, kinds: Sequence[str] | None) -> Filters:
-        if as_of is not None and as_of.tzinfo is None:
-            raise UsageError("as_of has no time zone", "Pass an aware datetime.")
-        known = {*KINDS, *self._policy.decay.half_life_days}
-        if kinds is not None and (isinstance(kinds, str) or not kinds or not known.issuperset(kinds)):
-            raise UsageError(f"kinds is {kinds!r}", f"Pass some of {', '.join(sorted(known))}.")
+    def _filters(self, as_of: datetime | str | None, kinds: Sequence[str] | None) -> Filters:
+        instant = arguments.instant(as_of)
         return Filters(
-            as_of=datetime.now(UTC) if as_of is None else as_of.astimezone(UTC),
-            is_replay=as_of is not None,
-            kinds=None if kinds is None else tuple(kinds),
+            as_of=instant or datetime.now(UTC),
+            is_replay=instant is not None,
+            kinds=arguments.names("kinds", kinds, MEMORY_KINDS),
             max_sensitivity=self._policy.recall.max_sensitivity,
         )
 
@@ -166,9 +172,7 @@ class Recall:
         row moves, so that a row on its way is met at least once; twice is put right by its id.
         """
         require_threads()
-        if not query.strip():
-            raise UsageError("the query is empty", "Say what to look for.")
-        query = unicodedata.normalize("NFC", well_formed(query))  # as landed text is
+        query = unicodedata.normalize("NFC", well_formed(arguments.question(query)))  # as landed text is
         # Zeros where the model refuses the query, whose words then still find rows.
         vector = self._model().embed([query]).vectors[0]
         since, published = self._published(query, vector, scope, filters, candidates)

@@ -36,13 +36,20 @@ class Scope:
 
     def __post_init__(self) -> None:
         named = (self.user, self.agent, self.session)
+        for name, part in zip(("tenant", "user", "agent", "session"), (self.tenant, *named), strict=True):
+            if not isinstance(part, str) and (part is not None or name == "tenant"):
+                raise UsageError(f"{name} is {type(part).__name__}, not text", "Pass ids as str.")
+        if not isinstance(self.is_tenant_wide, bool):  # the text "no" must not open a whole tenant
+            raise UsageError(
+                f"tenant_wide is {type(self.is_tenant_wide).__name__}", "Pass tenant_wide=True or False."
+            )
         if not self.tenant or any(part is not None and not part for part in named):
             # An empty user must not read as "any user".
             raise UsageError("a part of the scope is empty", "Name it, or leave it out.")
         if not (any(named) or self.is_tenant_wide):
             raise UsageError(
                 "a search needs a user, an agent or a session",
-                "Name one, or ask for the whole tenant (tenant_wide).",
+                "Name one, or ask for the whole tenant (tenant_wide=True, --tenant-wide).",
             )
 
     def columns(self) -> dict[str, str]:
@@ -121,7 +128,8 @@ def scope_predicate(scope: Scope) -> str:
 
 def predicate(scope: Scope, filters: Filters) -> str:
     """The store's own filter (SQL): scope and all filters."""
-    instant = f"timestamp '{filters.as_of.strftime('%Y-%m-%d %H:%M:%S.%f')}'"
+    # Not strftime, which writes the year 999 with three digits.
+    instant = f"timestamp '{filters.as_of.replace(tzinfo=None).isoformat(' ', 'microseconds')}'"
     parts = [scope_predicate(scope)]
     parts.append(f"(expires_at IS NULL OR expires_at > {instant})")
     if filters.max_sensitivity != SENSITIVITIES[-1]:

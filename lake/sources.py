@@ -91,7 +91,7 @@ def open_sources(
 
 def _formats_remedy() -> str:
     known = ", ".join(sorted(reader.name for reader in READERS))
-    return f"Name its format with --format; known are {known}."
+    return f"Name its format (format, --format); known are {known}."
 
 
 def _local(source: str, finder: _Finder) -> Iterator[Source]:

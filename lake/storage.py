@@ -218,6 +218,12 @@ class S3Storage:
         found = [Entry(m["path"], m["size"], str(m["e_tag"] or m["last_modified"])) for m in rows]
         return sorted(found, key=lambda e: e.key)
 
+    def names(self) -> list[str]:
+        """First parts of all keys below the root."""
+        with self._wrapped("listing"):
+            found: Any = self._store.list_with_delimiter()
+        return [*found["common_prefixes"], *(m["path"] for m in found["objects"])]
+
     def delete(self, key: str) -> None:
         """See ``Storage.delete``."""
         with self._wrapped(f"deleting {key}"):

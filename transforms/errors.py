@@ -19,6 +19,11 @@ class SlowwaveError(Exception):
         self.message = message
         self.remedy = remedy
 
+    def __str__(self) -> str:
+        """Message and remedy as sentences of one line."""
+        end = "" if self.message.endswith((".", "?", "!")) else "."
+        return f"{self.message}{end} {self.remedy}".strip() if self.remedy else self.message
+
     def as_dict(self) -> dict[str, str]:
         """The shape that ``--json`` prints: code, message, remedy."""
         return {"code": self.code, "message": self.message, "remedy": self.remedy}

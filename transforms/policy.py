@@ -1,6 +1,8 @@
 """Every default number, in one frozen object; ``slowwave.toml`` overrides any of it.
 
-No transform holds a literal of its own. Each field names its unit.
+No transform holds a literal of its own. Each field names its unit and is bounded, so a number that no
+run could use is refused when it is read. ``None`` is never; TOML has no null, so a file says ``"never"``
+for a lifetime (``retention.*_seconds``) or a half-life.
 """
 
 from __future__ import annotations
@@ -10,43 +12,60 @@ import json
 from datetime import UTC, datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from transforms.policy_entries import (
+    CENTURY_SECONDS,
+    YEAR_SECONDS,
+    HalfLife,
+    Instant,
+    KeptKind,
+    Kind,
+    Lifetime,
+    MemoryKind,
+    MemoryTier,
+    Name,
+    Share,
+)
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    """Closed, frozen, and strict: ``true`` or ``"5"`` is no number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class IngestPolicy(_Section):
     """What may land, and in what portions."""
 
-    min_event_at: datetime = datetime(2000, 1, 1, tzinfo=UTC)
+    min_event_at: Instant = datetime(2000, 1, 1, tzinfo=UTC)
     """Earliest believable event; anything before is a clock or unit error."""
-    max_future_seconds: int = 86_400
+    max_future_seconds: int = Field(86_400, ge=0, le=CENTURY_SECONDS)
     """How far after as-of an event may lie (clock skew, time zones)."""
-    max_content_chars: int = 1_000_000
+    max_content_chars: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """A longer message is quarantined whole."""
-    max_id_chars: int = 512
+    max_id_chars: int = Field(512, ge=1, le=65_536)
     """Longest tenant, user, agent or session id."""
-    batch_rows: int = 50_000
+    batch_rows: int = Field(50_000, ge=1, le=10_000_000)
     """Rows a reader hands over at once."""
-    batch_bytes: int = 64_000_000
+    batch_bytes: int = Field(64_000_000, ge=1, le=1_000_000_000_000)
     """Source bytes a reader hands over at once."""
-    max_expansion_ratio: int = 200
+    max_expansion_ratio: int = Field(200, ge=1, le=1_000_000)
     """Unpacked bytes over packed bytes of a .gz, .zst or zip member; more is taken for a bomb."""
-    expansion_free_bytes: int = 256_000_000
+    expansion_free_bytes: int = Field(256_000_000, ge=0, le=1_000_000_000_000_000)
     """Up to this unpacked size any ratio passes: small repetitive files pack very well."""
-    sniff_bytes: int = 262_144
+    sniff_bytes: int = Field(262_144, ge=4_096, le=1_000_000_000)
     """First bytes of a source that its format is told from."""
-    max_reason_chars: int = 500
+    max_reason_chars: int = Field(500, ge=1, le=1_000_000)
     """Longest failure_reason taken from the text of a failed tool call."""
-    commit_rows: int = 250_000
+    commit_rows: int = Field(250_000, ge=1, le=100_000_000)
     """Rows of one lake commit: more means fewer files, and more memory (about 1 KB a row)."""
-    commit_bytes: int = 400_000_000
+    commit_bytes: int = Field(400_000_000, ge=1, le=1_000_000_000_000)
     """Bytes of one lake commit: long texts fill the memory long before there are commit_rows of them."""
-    compact_above_files: int = 2_000
+    compact_above_files: int = Field(2_000, ge=1, le=1_000_000)
     """Compact a table after a run that leaves it with more files than this."""
-    vacuum_after_hours: int = 24
+    vacuum_after_hours: int = Field(24, ge=0, le=87_600)
     """Superseded files are kept this long, for readers that still hold an old version."""
 
 
@@ -54,53 +73,62 @@ class RedactPolicy(_Section):
     """What is taken out before anything is stored, embedded or logged."""
 
     is_enabled: bool = True
-    keep_kinds: tuple[str, ...] = ()
-    """Kinds left in place, such as ``email``; a tenant opts in here."""
-    keep_restricted_tenants: tuple[str, ...] = ()
+    keep_kinds: tuple[KeptKind, ...] = Field((), strict=False)
+    """Kinds left in place, such as ``email``; a tenant opts in here. Kinds of credentials cannot be kept."""
+    keep_restricted_tenants: tuple[Name, ...] = Field((), strict=False)
     """Tenants whose payment and government ids stay readable. Credentials never do."""
 
 
 class ImportancePolicy(_Section):
     """Rule weights of importance, 0 to 1; a source's own value wins."""
 
-    by_kind: dict[str, float] = {
+    by_kind: dict[Kind, Share] = {
         "conversation": 0.4,
         "action": 0.4,
         "observation": 0.3,
         "outcome": 0.6,
         "summary": 0.6,
     }
-    small_talk: float = 0.1
-    preference_boost: float = 0.2
-    decision_boost: float = 0.2
-    failure_boost: float = 0.1
-    success_boost: float = 0.1
-    feedback_boost: float = 0.2
+    small_talk: float = Field(0.1, ge=0, le=1)
+    preference_boost: float = Field(0.2, ge=0, le=1)
+    decision_boost: float = Field(0.2, ge=0, le=1)
+    failure_boost: float = Field(0.1, ge=0, le=1)
+    success_boost: float = Field(0.1, ge=0, le=1)
+    feedback_boost: float = Field(0.2, ge=0, le=1)
+
+    @field_validator("by_kind")
+    @classmethod
+    def _has_the_fallback(cls, values: dict[str, float]) -> dict[str, float]:
+        if "conversation" not in values:
+            raise PydanticCustomError(
+                "missing_kind", "Input should hold conversation, the fallback of others"
+            )
+        return values
 
 
 class TrustPolicy(_Section):
     """Trust by role, 0 to 1 (policies: tool and web content enters at most at 0.4)."""
 
-    user: float = 1.0
-    assistant: float = 0.7
-    system: float = 0.7
-    tool: float = 0.4
-    other: float = 0.4
+    user: float = Field(1.0, ge=0, le=1)
+    assistant: float = Field(0.7, ge=0, le=1)
+    system: float = Field(0.7, ge=0, le=1)
+    tool: float = Field(0.4, ge=0, le=1)
+    other: float = Field(0.4, ge=0, le=1)
 
 
 class RetentionPolicy(_Section):
-    """Time to live by tier, in seconds from event_at; null is never."""
+    """Time to live by tier, in seconds from event_at; null, in a file ``"never"``, is never."""
 
-    transient_seconds: int | None = 3_600
-    session_seconds: int | None = 86_400
-    short_term_seconds: int | None = 7 * 86_400
-    medium_term_seconds: int | None = 90 * 86_400
-    long_term_seconds: int | None = 365 * 86_400
-    permanent_seconds: int | None = None
+    transient_seconds: Lifetime = Field(3_600, gt=0, le=CENTURY_SECONDS)
+    session_seconds: Lifetime = Field(86_400, gt=0, le=CENTURY_SECONDS)
+    short_term_seconds: Lifetime = Field(7 * 86_400, gt=0, le=CENTURY_SECONDS)
+    medium_term_seconds: Lifetime = Field(90 * 86_400, gt=0, le=CENTURY_SECONDS)
+    long_term_seconds: Lifetime = Field(YEAR_SECONDS, gt=0, le=CENTURY_SECONDS)
+    permanent_seconds: Lifetime = Field(None, gt=0, le=CENTURY_SECONDS)
     default_tier: Literal["transient", "session", "short_term", "medium_term", "long_term", "permanent"] = (
         "medium_term"
     )
-    user_cap_seconds: int = 3 * 365 * 86_400
+    user_cap_seconds: int = Field(3 * YEAR_SECONDS, gt=0, le=CENTURY_SECONDS)
     """A person's own retention period; caps every tier."""
 
     def ttl_seconds(self) -> dict[str, int | None]:
@@ -112,9 +140,9 @@ class RetentionPolicy(_Section):
 
 
 class DecayPolicy(_Section):
-    """Half-lives in days by kind; null does not decay."""
+    """Half-lives in days by kind; null, in a file ``"never"``, does not decay."""
 
-    half_life_days: dict[str, float | None] = {
+    half_life_days: dict[MemoryKind, HalfLife] = {
         "conversation": 7.0,
         "action": 7.0,
         "observation": 7.0,
@@ -124,7 +152,7 @@ class DecayPolicy(_Section):
         "fact": None,
         "procedure": None,
     }
-    frequency_scale: float = 50.0
+    frequency_scale: float = Field(50.0, gt=1, le=1_000_000_000)
     """frequency = min(1, ln(1 + accesses) / ln(scale))."""
 
 
@@ -136,7 +164,7 @@ class RecallPolicy(_Section):
     importance_weight: float = Field(0.20, ge=0, le=1)
     frequency_weight: float = Field(0.10, ge=0, le=1)
     type_weight: float = Field(0.15, ge=0, le=1)
-    type_bonus: dict[str, float] = {
+    type_bonus: dict[MemoryTier, Share] = {
         "working": 0.3,
         "procedural": 0.2,
         "semantic": 0.0,
@@ -146,13 +174,13 @@ class RecallPolicy(_Section):
     """Added to importance where the outcome was a success."""
     vector_share: float = Field(0.7, ge=0, le=1)
     """Share of the cosine in relevance; the rest is BM25 scaled to the best of the candidates."""
-    candidates: int = Field(50, ge=1)
+    candidates: int = Field(50, ge=1, le=10_000)
     """Rows fetched by each of vector and full-text search."""
-    default_k: int = Field(10, ge=1)
+    default_k: int = Field(10, ge=1, le=10_000)
     duplicate_cosine: float = Field(0.92, ge=0, le=1)
-    relevance_floor: dict[str, float] = {}
+    relevance_floor: dict[Name, Share] = {}
     """Least relevance to be packed, by model key; score scales differ between models."""
-    fresh_rows: int = 2_000
+    fresh_rows: int = Field(2_000, ge=0, le=1_000_000)
     """Newest rows of the scope, landed or ingested but not published, that recall also reads."""
     max_sensitivity: Literal["normal", "personal", "restricted"] = "restricted"
     """Rows more private than this are not served. A scope's own caller sees all of it by default: an
@@ -175,49 +203,56 @@ class RecallPolicy(_Section):
 class ContextPolicy(_Section):
     """Packing of a context. Shares sum to 1."""
 
-    shares: dict[str, float] = {
+    shares: dict[MemoryTier, Share] = {
         "working": 0.40,
         "semantic": 0.25,
         "episodic": 0.20,
         "procedural": 0.15,
     }
-    default_budget_tokens: int = 2_000
+    default_budget_tokens: int = Field(2_000, ge=1, le=10_000_000)
     encoding: Literal["o200k_base", "cl100k_base"] = "o200k_base"
-    candidates: int = 50
+    candidates: int = Field(50, ge=1, le=10_000)
     """Rows recalled for packing."""
-    min_summarised_share: float = 0.5
+    min_summarised_share: float = Field(0.5, ge=0, le=1)
     """A row that does not fit is summarised if what is left is above this part of its tier's share."""
-    min_summary_tokens: int = Field(12, ge=1)
+    min_summary_tokens: int = Field(12, ge=1, le=1_000_000_000)
     """A summary of fewer tokens says too little to be shown (about one short sentence)."""
-    max_chars_per_token: int = Field(8, ge=1)
+    max_chars_per_token: int = Field(8, ge=1, le=1_000)
     """A row longer than this times the tokens left is taken not to fit and is not counted; most of
     packing's time is counting. Prose has 4 to 5 characters a token."""
 
-    @model_validator(mode="after")
-    def _shares_sum_to_one(self) -> ContextPolicy:
-        total = sum(self.shares.values())
-        if abs(total - 1.0) > 1e-6 or min(self.shares.values()) < 0:
+    @field_validator("shares")
+    @classmethod
+    def _sum_to_one(cls, shares: dict[str, float]) -> dict[str, float]:
+        total = sum(shares.values())
+        if abs(total - 1.0) > 1e-6:
             raise ValueError(f"the shares of a context sum to {total:.4f}, not 1")
-        return self
+        return shares
 
 
 class PublishPolicy(_Section):
     """The index and its quality gate."""
 
-    keep_generations: int = Field(3, ge=1)
-    check_queries: int = Field(50, ge=1)
+    keep_generations: int = Field(3, ge=1, le=1_000)
+    check_queries: int = Field(50, ge=1, le=10_000)
     min_recall_ratio: float = Field(0.95, ge=0, le=1)
     """recall@10 against exact search on the sample of check_queries."""
-    large_scope_rows: int = 20_000
+    min_vector_ratio: float = Field(0.99, ge=0, le=1)
+    """Least share of published rows that have a vector. A model refuses hardly a text in a thousand, and
+    such a row is still found by its words; more without one were never embedded."""
+    bare_rows_allowed: int = Field(10, ge=0, le=1_000_000_000)
+    """Up to this many rows without a vector pass whatever their share, so that one refused text does not
+    stop a lake of fifty rows; rows without any vector at all pass only where the ratio is 0."""
+    large_scope_rows: int = Field(20_000, ge=1, le=1_000_000_000)
     """A scope above this gets a table of its own with an approximate index."""
 
 
 class EmbedPolicy(_Section):
     """Portions of embedding work."""
 
-    batch_rows: int = 20_000
+    batch_rows: int = Field(20_000, ge=1, le=10_000_000)
     """Rows embedded and committed together."""
-    max_text_chars: int = 8_000
+    max_text_chars: int = Field(8_000, ge=1, le=1_000_000)
     """Text beyond this is not embedded (about the 2,000 tokens a record of the policy)."""
 
 
@@ -225,15 +260,17 @@ class RunPolicy(_Section):
     """Behaviour of a run beside another one."""
 
     on_busy: Literal["wait", "decline"] = "decline"
-    busy_wait_seconds: float = 600.0
-    step_retries: int = Field(2, ge=0)
+    busy_wait_seconds: float = Field(600.0, ge=0, le=604_800)
+    step_retries: int = Field(2, ge=0, le=100)
     """How often a step under Prefect is tried again after a storage or endpoint error."""
-    step_retry_seconds: float = Field(30.0, ge=0)
+    step_retry_seconds: float = Field(30.0, ge=0, le=86_400)
     """Pause before such a try: longer than a short outage, far shorter than a night."""
 
 
-class Policy(_Section):
+class Policy(BaseModel):
     """All of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ingest: IngestPolicy = IngestPolicy()
     redact: RedactPolicy = RedactPolicy()

@@ -227,7 +227,7 @@ def _time_rules(limits: IngestPolicy, as_of: datetime, timezone: str | None) -> 
     window = f"The time is before {limits.min_event_at.date()} or after {latest.date()}."
     return [
         ("missing_time", text.is_null(), "The row has no event time."),
-        ("naive_time", is_naive, "The time has no zone; pass --timezone."),
+        ("naive_time", is_naive, "The time has no zone; name one (timezone, --timezone)."),
         ("bad_time", event.is_null(), "The time is not ISO 8601, or its zone skips it."),
         ("time_out_of_range", is_strange, window),
         ("bad_time", bad_expiry, "The expiry is not ISO 8601 with a zone."),

@@ -16,7 +16,9 @@ class EmbedderConfig(BaseModel):
     """The ``[embedder]`` section of ``slowwave.toml``; all but ``dimensions`` concerns ``openai`` only."""
 
     # Input values stay out of validation errors: one of them is a key.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
     provider: Literal["local", "openai"] = "local"
     """``local`` needs no network; ``openai`` is any endpoint that speaks its embeddings API."""
@@ -32,17 +34,17 @@ class EmbedderConfig(BaseModel):
     """Ask the endpoint to shorten its vectors to ``dimensions``; many servers refuse the parameter."""
     revision: str = ""
     """Names the weights. Empty: the endpoint's address does, so the same name elsewhere is another model."""
-    max_batch_tokens: int = Field(250_000, ge=1)
+    max_batch_tokens: int = Field(250_000, ge=1, le=1_000_000_000)
     """Tokens of one request (OpenAI takes 300,000, and counts a little differently)."""
-    max_inputs: int = Field(2_048, ge=1)
+    max_inputs: int = Field(2_048, ge=1, le=1_000_000)
     """Texts of one request."""
-    max_input_tokens: int = Field(8_191, ge=1)
+    max_input_tokens: int = Field(8_191, ge=1, le=10_000_000)
     """Tokens of one text (cl100k_base); a longer one is cut. Set it to the model's own limit."""
-    timeout_seconds: float = Field(60.0, gt=0)
+    timeout_seconds: float = Field(60.0, gt=0, le=86_400)
     """Time of one attempt: to connect, and between two parts of the answer."""
-    max_attempts: int = Field(6, ge=1)
+    max_attempts: int = Field(6, ge=1, le=1_000)
     """Attempts of one request, the first included."""
-    max_total_seconds: float = Field(300.0, gt=0)
+    max_total_seconds: float = Field(300.0, gt=0, le=86_400)
     """Time of one request with all its attempts and pauses; no attempt starts after it."""
     concurrency: int = Field(4, ge=1, le=64)
     """Requests in flight at once."""

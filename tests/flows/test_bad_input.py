@@ -250,7 +250,7 @@ def test_what_a_run_says_about_bad_rows_holds_no_content(tmp_path: Path, command
         row(2, secret, event_at="2026-06-01T00:00"),
     ]
     words = ("--lake", tmp_path / "lake", "--as-of", AS_OF.isoformat())
-    command(*words, "init")
+    command(*words, "init", "--buckets", "2")
     said = command(*words, "ingest", write(tmp_path / "a.jsonl", lines))
     assert said.code == 0
     assert secret not in said.out + said.err

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from flows import cli
 from flows.__main__ import main
-from tests.flows.lakes import Command, environment, files_below, row, start, write
+from tests.flows.lakes import REPOSITORY, Command, environment, files_below, row, start, write
 from tests.model_server import Fault, ModelServer
+from transforms.errors import LakeError
 
 VERBS = (
     "init",
@@ -385,9 +388,97 @@ def test_ingest_explain_writes_nothing(lake: Path, tmp_path: Path, command: Comm
     assert "naive_time" in command("ingest", "--explain", tmp_path / "b.jsonl").out
 
 
+def test_ingest_explain_shows_rows_and_refusals_in_the_order_of_their_lines(
+    tmp_path: Path, command: Command
+) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    naive = [row(n, event_at="2026-06-01T10:00:00") for n in range(5)]
+    lines = ["{", naive[0], row(1, is_injected=True), "[]", *naive[1:], *[row(n) for n in range(2, 7)]]
+    write(folder / "b.jsonl", lines)
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+    words = ("ingest", "--explain", folder, *AT)
+    said = command(*words)
+    data = command(*words, "--json").json
+    [source] = data["sources"]
+    assert [r["source_line"] for r in source["refused"]] == [1, 2, 4]
+    assert [(r["source_line"], r["is_injected"]) for r in source["rows"]] == [
+        (3, True),
+        (9, False),
+        (10, False),
+    ]
+    assert [entry["file"] for entry in data["skipped"]] == ["picture.png"]
+    assert said.out.count("refused, line") == 3
+    assert said.out.count("injected") == 1
+    assert "picture.png: skipped, of no known format" in said.out
+
+
+def test_an_error_says_its_remedy_once(lake: Path, command: Command) -> None:
+    error = LakeError("it is damaged", "Mend it.")
+    assert (str(error), error.message, error.remedy) == (
+        "it is damaged. Mend it.",
+        "it is damaged",
+        "Mend it.",
+    )
+    assert (str(LakeError("is it?", "Ask.")), str(LakeError("gone"))) == ("is it? Ask.", "gone")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    said = command("--lake", lake, "recall", "x", "--tenant", "acme").err
+    assert said.count("Name one") == 1
+    assert "tenant_wide=True, --tenant-wide" in said
+    assert command("--lake", "nowhere", "doctor").out.count("Make one") == 1
+
+
+def test_the_version_has_one_home(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    assert command("--version").out == f"slowwave {project['version']}\n"
+    # Where it is installed there is no checkout, and a stranger's pyproject.toml is not ours.
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "flows" / "cli.py"))
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "other"\nversion = "9"\n')
+    monkeypatch.setattr("importlib.metadata.version", lambda name: {"slowwave": "7.7"}[name])
+    assert command("--version").out == "slowwave 7.7\n"
+
+
+def test_tables_fit_the_terminal_and_end_without_blanks(
+    lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for verb in (("status",), ("doctor",), ("recall", "harbour", *SCOPE), ("formats",), ("nightly", *AT)):
+        wide = command("--lake", lake, *verb).out
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "__stdout__", Terminal())
+            patch.setenv("COLUMNS", "60")
+            narrow = command("--lake", lake, *verb).out
+        assert all(line == line.rstrip() for line in (wide + narrow).splitlines())
+        assert not wide.startswith("\n")
+        tables = [[len(line) for line in shown.splitlines() if "─" in line] for shown in (wide, narrow)]
+        assert max(tables[1]) <= 60
+        assert max(tables[0]) <= 120
+    assert "rel (relevance)" in command("--lake", lake, "recall", "harbour", *SCOPE).out
+
+
+def test_formats_are_told_in_plain_words(command: Command) -> None:
+    said = command("formats").out
+    assert not any(mark in said for mark in ("`", "Reader of", "__"))
+    told = {entry["name"]: entry["description"] for entry in command("formats", "--json").json["formats"]}
+    assert told["slowwave-csv"] == "CSV in the row shape"
+    assert told["slowwave-parquet"] == "Documented row shape in Parquet columns"
+
+
+def test_init_does_not_settle_in_the_package(command: Command) -> None:
+    before = files_below(REPOSITORY / "lake")
+    said = command("--lake", REPOSITORY / "lake", "init")
+    assert said.code == LakeError.exit_code
+    assert "empty or new folder" in said.err
+    assert files_below(REPOSITORY / "lake") == before
+
+
 def test_recall_explain_shows_ids_and_sources(lake: Path, command: Command) -> None:
     [found] = command("--lake", lake, "--json", "recall", "harbour", "-k", "1", *SCOPE).json["results"]
-    assert found["id"] in command("--lake", lake, "recall", "harbour", "-k", "1", "--explain", *SCOPE).out
+    explained = command("--lake", lake, "recall", "harbour", "-k", "1", "--explain", *SCOPE).out
+    assert explained.count(found["id"]) == 1
     assert found["id"] not in command("--lake", lake, "recall", "harbour", "-k", "1", *SCOPE).out
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from flows.config import Config, load_config
+from lake.embedders.config import EmbedderConfig
 from transforms.errors import ConfigError
 from transforms.policy import Policy
 
@@ -22,6 +27,14 @@ def test_no_file_means_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert load_config(None, {}) == Config()
     (tmp_path / "slowwave.toml").write_text('lake = "x"\n')
     assert load_config(None, {}).lake == "x"
+
+
+def test_never_stands_for_no_end(tmp_path: Path) -> None:
+    text = "[decay.half_life_days]\naction = 'never'\n[retention]\nsession_seconds = 'never'\n"
+    found = config(tmp_path, text).policy
+    assert found.decay.half_life_days == {**Policy().decay.half_life_days, "action": None}
+    assert found.retention.session_seconds is None
+    assert found.retention.ttl_seconds()["session"] == found.retention.user_cap_seconds
 
 
 def test_one_number_of_a_section_is_set_and_the_others_stay(tmp_path: Path) -> None:
@@ -52,10 +65,35 @@ def test_one_number_of_a_section_is_set_and_the_others_stay(tmp_path: Path) -> N
         ("lake = 3\n", "lake: "),
         ("[publish]\nkeep_generations = 0\n", "publish.keep_generations: Input should be greater"),
         ("[run]\non_busy = 'never'\n", "run.on_busy: "),
-        ("[context.shares]\nworking = 0.9\n", "the shares of a context sum to"),
+        ("[context.shares]\nworking = 0.9\n", "context.shares: the shares of a context sum to"),
         ("[recall]\nx = 1\n[publish]\ny = 2\n", "unknown key publish.y"),
         ("[recall]\nx = 1\n[publish]\ny = 2\n", "unknown key recall.x"),
         ("[recall\n", "is not TOML"),
+        (
+            "[decay.half_life_days]\noutcme = 3\n",
+            "unknown key decay.half_life_days.outcme, did you mean outcome?",
+        ),
+        ("[decay.half_life_days]\naction = 0\n", "decay.half_life_days.action: Input should be greater"),
+        ("[decay.half_life_days]\naction = 'ever'\n", 'action: Input should be a number or "never"'),
+        ("[retention]\nsession_seconds = -5\n", "retention.session_seconds: Input should be greater than 0"),
+        ("[retention]\nuser_cap_seconds = 'never'\n", "retention.user_cap_seconds: "),
+        (
+            "[recall.type_bonus]\nworkng = 0.1\n",
+            "unknown key recall.type_bonus.workng, did you mean working?",
+        ),
+        ("[recall.type_bonus]\nxyz = 0.1\n", "unknown key recall.type_bonus.xyz, known are episodic, "),
+        (
+            "[redact]\nkeep_kinds = ['emial']\n",
+            "redact.keep_kinds.0: unknown name emial, did you mean email?",
+        ),
+        ("[redact]\nkeep_kinds = ['api_key']\n", "redact.keep_kinds.0: unknown name api_key, known are card"),
+        ("[ingest]\nmin_event_at = 2010-01-01\n", "ingest.min_event_at: Input should have a time zone"),
+        ("[ingest]\nbatch_rows = true\n", "ingest.batch_rows: "),
+        ("[ingest]\nbatch_rows = '5'\n", "ingest.batch_rows: "),
+        ("[embedder]\ntimeout_seconds = inf\n", "embedder.timeout_seconds: "),
+        ("[embedder]\nconcurrency = true\n", "embedder.concurrency: "),
+        (f"[ingest]\nbatch_rows = {'9' * 5000}\n", "is not TOML"),
+        (f"a = {'[' * 5000}\n", "is not TOML"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -63,6 +101,60 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, told: str) -> None:
         config(tmp_path, text)
     assert told in fault.value.message
     assert fault.value.remedy
+
+
+NUMBERS = [
+    f"{section}.{key}"
+    for section, held in [*Policy().model_dump().items(), ("embedder", EmbedderConfig().model_dump())]
+    for key, value in held.items()
+    if not isinstance(value, bool | str | dict | tuple | datetime) and key != "api_key"
+]
+NUMBERS += [
+    f"{section}.{key}.{entry}"
+    for section, held in Policy().model_dump().items()
+    for key, value in held.items()
+    if isinstance(value, dict)
+    for entry in (*value, "odd")
+]
+VALUES = (
+    st.integers()
+    | st.integers(-2, 100)
+    | st.floats()
+    | st.text(st.characters(exclude_categories=["C"], exclude_characters="'"), max_size=8)
+    | st.sampled_from(["never", 10**30, -(10**30), 2**63])
+)
+
+
+def as_toml(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(NUMBERS), VALUES)
+def test_any_value_of_any_number_is_taken_or_named(file: Path, name: str, value: Any) -> None:
+    section, key = name.rsplit(".", 1)
+    file.write_text(f"[{section}]\n{key} = {as_toml(value)}\n", "utf-8")
+    found = loaded(file)
+    if isinstance(found, ConfigError):
+        assert found.exit_code == 4
+        assert name in found.message or f"{section}: " in found.message
+    else:
+        held: Any = found.model_dump() if section == "embedder" else found.policy.model_dump()
+        for part in name.split("."):
+            held = held[part]
+        assert held == (None if value == "never" else value)
+
+
+def loaded(file: Path) -> Config | ConfigError:
+    try:
+        return load_config(str(file), {})
+    except ConfigError as fault:
+        return fault
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("config") / "slowwave.toml"
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"lake = 'a'\n\x00"])

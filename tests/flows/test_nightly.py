@@ -20,6 +20,7 @@ from lake.index_build import generations
 from lake.sources import open_sources
 from tests.flows.lakes import (
     AS_OF,
+    REPOSITORY,
     Command,
     content,
     files_below,
@@ -81,6 +82,56 @@ def test_sources_come_from_the_configuration(tmp_path: Path, command: Command) -
     assert held["event_at"][1].isoformat() == "2026-06-01T10:00:00+00:00"
     # A source named on the call stands instead of them.
     assert command(*words, "nightly", tmp_path / "b.jsonl").json["steps"][0]["files"] == 1
+
+
+def test_a_night_of_no_sources_says_so(tmp_path: Path, command: Command) -> None:
+    words = ("--lake", tmp_path / "lake", *AT)
+    command(*words, "init", "--buckets", "2")
+    said = command(*words, "--json", "nightly")
+    assert (said.code, said.json["steps"][0]["rows_in"]) == (0, 0)
+    assert said.err.startswith("slowwave: no sources configured: ")
+    landing.append(job_on(tmp_path / "lake").lake, [row(1)], now=AS_OF)
+    assert command(*words, "nightly").err == ""
+    assert command(*words, "nightly", write(tmp_path / "a.jsonl", [])).err == ""
+    Path("slowwave.toml").write_text(f'[[sources]]\npath = "{tmp_path}/a.jsonl"\n')
+    assert command(*words, "nightly").err == ""
+
+
+def figures(text: str) -> dict[str, str]:
+    """Rows of a printed table of two columns."""
+    parts = [line.rsplit(maxsplit=1) for line in text.splitlines()]
+    return {words[0].strip(): words[1].replace(",", "") for words in parts if len(words) == 2}
+
+
+def test_the_printed_tables_add_up(tmp_path: Path, command: Command) -> None:
+    """Rows in are landed, already held, quarantined or left out; landed ones published, expired, injected."""
+    words = ("--lake", tmp_path / "lake", *AT)
+    command(*words, "init", "--buckets", "2")
+    export = REPOSITORY / "samples" / "data" / "chatgpt_export.zip"
+    twins = [row(n, "the same text", id=f"twin-{n}", event_at=row(1)["event_at"]) for n in range(3)]
+    lines = [
+        *twins,
+        row(5, expires_at="2026-06-15T00:00:00Z"),
+        row(6, is_injected=True),
+        row(7),
+        row(7),
+        "{",
+    ]
+    file = write(tmp_path / "a.jsonl", lines)
+    scope = ("--tenant", "acme", "--user", "ana")
+    left = figures(command(*words, "ingest", export, *scope).out)
+    said = command(*words, "nightly", file, *scope).out
+    night = figures(said)
+    again = figures(command(*words, "ingest", file, export, *scope).out)
+    for shown in (left, night, again):
+        parts = ("landed", "already held", "quarantined", "left out")
+        assert int(shown["rows in"]) == sum(int(shown[name]) for name in parts)
+    assert (night["landed"], night["already held"], night["quarantined"]) == ("6", "1", "1")
+    assert (left["left out"], left["abandoned_branch"]) == (again["left out"], left["left out"])
+    held = int(left["landed"]) + int(night["landed"])
+    assert held == sum(int(night[name]) for name in ("published", "expired", "injected"))
+    assert "identical texts share a vector" in said
+    assert "1 row is past their time to live" in said
 
 
 def test_landed_rows_are_consolidated_by_the_night(tmp_path: Path) -> None:

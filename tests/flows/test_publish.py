@@ -57,6 +57,34 @@ def test_new_rows_a_new_policy_or_force_build_a_new_generation(tmp_path: Path) -
     assert run_publish(job, force=True).generation == "gen-000004"
 
 
+def test_what_is_not_published_is_counted(tmp_path: Path, command: Command) -> None:
+    """Held = published + expired + injected, each row in one of them."""
+    job = job_on(tmp_path / "lake")
+    rows = [
+        row(1),
+        row(2),
+        row(3, expires_at="2026-06-15T00:00:00Z"),
+        row(4, event_at="2025-01-01T00:00:00Z"),
+        row(5, is_injected=True),
+        row(6, is_injected=True, expires_at="2026-06-15T00:00:00Z"),
+        row(7, expires_at=AS_OF.isoformat()),
+    ]
+    ingest(job, write(tmp_path / "a.jsonl", rows))
+    held = content(job)
+    run_embed(job)
+    published = run_publish(job)
+    assert held["is_injected"].sum() == 2
+    assert (published.rows_out, published.detail["expired"], published.detail["injected"]) == (2, 3, 2)
+    words = ("--lake", tmp_path / "lake", "--as-of", AS_OF.isoformat())
+    command(*words, "embed")  # with the command's own model
+    words = (*words, "publish", "--force")
+    data = command(*words, "--json").json
+    assert (data["rows_out"], data["expired"], data["injected"]) == (2, 3, 2)
+    said = command(*words).out
+    assert "3 rows are past their time to live (see retention in docs/data-engineers.md)" in said
+    assert "2 rows are injected context" in said
+
+
 def test_an_expiry_builds_a_new_generation(tmp_path: Path) -> None:
     job = job_on(tmp_path / "lake")
     rows = [row(1), row(2, expires_at="2026-07-02T00:00:00Z")]

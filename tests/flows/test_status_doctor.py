@@ -43,6 +43,7 @@ def test_status_counts_what_is_held(lake: Path, command: Command) -> None:
     assert [v["vectors"] for v in data["vectors"]] == [6]
     assert {run["step"] for run in data["last_runs"]} == {"ingest", "embed", "publish"}
     assert data["landed_segments"] == 1
+    assert data["expired"] == 1
     assert (data["index"]["rows"], data["index"]["commits_behind"]) == (5, 0)
     sizes = {t["table"]: t for t in data["tables"]}
     assert sizes["episodes"]["bytes"] > 0
@@ -52,7 +53,7 @@ def test_status_counts_what_is_held(lake: Path, command: Command) -> None:
 def test_status_reads_well_and_writes_nothing(lake: Path, command: Command) -> None:
     before = files_below(lake)
     said = command("--lake", lake, *AT, "status")
-    for word in ("acme", "other", "truncated_json", "episodes", "live: gen-000001"):
+    for word in ("acme", "other", "truncated_json", "episodes", "live: gen-000001", "1 row is past"):
         assert word in said.out
     assert said.err == ""
     assert files_below(lake) == before

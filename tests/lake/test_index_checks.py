@@ -196,9 +196,7 @@ def bare(count: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("with_vector", "without", "passes"), [(1, 10, True), (1, 11, False), (0, 1, False)])
-def test_rows_that_were_never_embedded_fail(
-    lake: Lake, with_vector: int, without: int, passes: bool
-) -> None:
+def test_rows_that_were_never_embedded_fail(lake: Lake, with_vector: int, without: int, passes: bool) -> None:
     rows = [memories(with_vector), bare(without)] if with_vector else [bare(without)]
     generation = built(lake, [pl.concat(rows)])
     assert failed(generation, with_vector + without) == (set() if passes else {"coverage"})
@@ -230,7 +228,7 @@ def test_coverage_keeps_to_the_policy() -> None:
 
 
 def test_another_model_without_embedding_is_not_published(lake: Lake) -> None:
-    land(lake, *({"content": f"violin {i}"} for i in range(13)))
+    land(lake, *({"content": f"violin a{i} b{i} c{i} d{i}"} for i in range(13)))
     first = publish(job(lake))
     other = replace(job(lake), make_embedder=lambda: WordEmbedder("other"))
     with pytest.raises(CheckError, match="coverage: 13 of 13 rows have no vector") as fault:
@@ -245,7 +243,7 @@ def test_another_model_without_embedding_is_not_published(lake: Lake) -> None:
 
 
 def test_one_text_that_the_model_refuses_does_not_stop_a_small_lake(lake: Lake) -> None:
-    land(lake, *({"content": f"violin {i}"} for i in range(4)), {"content": "odd"})
+    land(lake, *({"content": f"violin a{i} b{i} c{i} d{i}"} for i in range(4)), {"content": "odd"})
     refusing = replace(job(lake), make_embedder=RefusingEmbedder)
     assert publish(refusing)
     assert len(reader(lake).search("odd", tenant="t", user="u", as_of=NOW)) == 5
@@ -275,7 +273,7 @@ def test_an_empty_lake_is_published_and_one_whose_rows_all_expired(lake: Lake, r
 
 
 def test_a_lake_whose_main_table_is_empty_is_published_and_searched(lake: Lake) -> None:
-    land(lake, *({"content": f"violin {i}"} for i in range(6)))
+    land(lake, *({"content": f"violin a{i} b{i} c{i} d{i}"} for i in range(6)))
     assert publish(job(lake, policy(large_scope_rows=3)))
     recall = reader(lake)
     for scope in ({"user": "u"}, {"tenant_wide": True}, {"user": "v"}):

@@ -11,7 +11,7 @@ from lake import landing, tables
 from lake.lake import init_lake, open_lake
 from lake.storage import LocalStorage
 from tests.lake.made import command, episodes
-from transforms.errors import LakeError
+from transforms.errors import LakeError, UsageError
 from transforms.schemas import EPISODES
 
 GOOD = {"format": "slowwave", "version": 1, "lake_id": "00", "buckets": 16}
@@ -19,10 +19,74 @@ GOOD = {"format": "slowwave", "version": 1, "lake_id": "00", "buckets": 16}
 
 def test_init_makes_a_lake_once(tmp_path: Path) -> None:
     first = init_lake(f"{tmp_path}/lake", 4)
-    again = init_lake(f"{tmp_path}/lake", 64)
+    again = init_lake(f"{tmp_path}/lake")
     assert (again.lake_id, again.buckets, again.is_local) == (first.lake_id, 4, True)
     assert [p.name for p in (tmp_path / "lake").iterdir() if p.is_file()] == ["lake.json"]
     assert open_lake(f"file://{tmp_path}/lake").lake_id == first.lake_id
+    with pytest.raises(UsageError, match=r"4 tenant buckets, for life.*--buckets"):
+        init_lake(f"{tmp_path}/lake", 64)
+
+
+@pytest.mark.parametrize("name", ["recall.py", "tables", "index", "landing", ".git", "lake.json.bak"])
+def test_a_folder_that_holds_anything_else_is_refused_untouched(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(LakeError, match=f"is no lake and holds {name}") as caught:
+        init_lake(str(tmp_path))
+    assert "empty or new folder" in caught.value.remedy
+    assert [p.name for p in tmp_path.rglob("*")] == [name]
+
+
+def test_many_strangers_are_counted(tmp_path: Path) -> None:
+    for name in "edcba":
+        (tmp_path / name).touch()
+    with pytest.raises(LakeError, match="holds a, b, c and 2 more"):
+        init_lake(str(tmp_path))
+
+
+def test_an_init_killed_at_any_write_can_be_run_again(tmp_path: Path) -> None:
+    """Each write of an init is where another one stops dead: its next try makes the lake."""
+    for kill_at in range(1, 4):
+        root = tmp_path / str(kill_at)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalStorage, "_stage", _dying(LocalStorage._stage, kill_at))
+            patch.setattr(LocalStorage, "delete", lambda *_: None)
+            patch.setattr(Path, "unlink", lambda *_, **__: None)
+            with pytest.raises(KeyboardInterrupt):
+                init_lake(str(root))
+        assert not (root / "lake.json").exists()
+        assert [p for p in root.rglob("*") if p.is_file()]
+        assert init_lake(str(root)).lake_id
+
+
+def _dying(stage: Callable[[LocalStorage, str, bytes], Path], kill_at: int) -> Callable[..., Path]:
+    calls: list[str] = []
+
+    def staged(store: LocalStorage, key: str, data: bytes) -> Path:
+        path = stage(store, key, data)
+        calls.append(key)
+        if len(calls) == kill_at:
+            raise KeyboardInterrupt
+        return path
+
+    return staged
+
+
+def test_two_inits_at_once_make_one_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one makes the lake, and writes into it, after this one found none."""
+    made: list[str] = []
+    read = LocalStorage.read
+
+    def late(store: LocalStorage, key: str) -> bytes | None:
+        found = read(store, key)
+        if key == "lake.json" and not made:
+            made.append("")
+            other = init_lake(str(tmp_path / "lake"))
+            tables.append(other, EPISODES, episodes(other, "acme", ["one"]))
+            made.append(other.lake_id)
+        return found
+
+    monkeypatch.setattr(LocalStorage, "read", late)
+    assert init_lake(str(tmp_path / "lake")).lake_id == made[1]
 
 
 def test_where_there_is_none(tmp_path: Path) -> None:

@@ -310,7 +310,7 @@ def test_kinds_and_narrower_scopes(lake: Lake) -> None:
         {"k": 3.0},
         {"k": True},
         {"k": 10_001},
-        {"k": 10**5000},
+        {"k": 10**4000},
         {"kinds": 3},
         {"kinds": [["outcome"]]},
         {"kinds": [None]},
@@ -336,7 +336,7 @@ def test_a_wrong_call_is_refused_and_says_how(lake: Lake, wrong: dict[str, Any])
             reader(lake).context(**call)
 
 
-@pytest.mark.parametrize("budget", [0, -1, "100", 100.0, True, [100], 10**5000])
+@pytest.mark.parametrize("budget", [0, -1, "100", 100.0, True, [100], 10**4000])
 def test_a_wrong_budget_is_refused_and_says_how(lake: Lake, budget: Any) -> None:
     with pytest.raises(UsageError, match="budget") as error:
         reader(lake).context("violin", **ME, budget=budget)

@@ -246,6 +246,20 @@ def test_leases(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert won == [1]
 
 
+def test_a_prefix_that_holds_anything_else_is_refused(bucket: str) -> None:
+    store = S3Storage(f"{bucket}/strange")
+    store.write("photos/one.png", b"")
+    store.write("notes.txt", b"")
+    assert sorted(store.names()) == ["notes.txt", "photos"]
+    with pytest.raises(LakeError, match=r"is no lake and holds notes\.txt, photos") as caught:
+        init_lake(store.uri)
+    assert "empty or new" in caught.value.remedy
+    assert store.read("lake.json") is None
+    begun = S3Storage(f"{bucket}/begun")
+    begun.write("state/probe-000000000000", b"first")  # as an init killed midway leaves it
+    assert init_lake(begun.uri).lake_id == init_lake(begun.uri).lake_id
+
+
 def test_a_bucket_that_is_not_there(bucket: str) -> None:
     with pytest.raises(LakeError, match="no lake at"):
         open_lake("s3://elsewhere/lake")
@@ -261,6 +275,9 @@ class Careless(http.server.BaseHTTPRequestHandler):
         self.answer(200)
 
     def do_GET(self) -> None:
+        if "list-type=2" in self.path:
+            self.answer(200, b"<ListBucketResult></ListBucketResult>")
+            return
         data = self.held.get(self.path)
         self.answer(404) if data is None else self.answer(200, data)
 

@@ -7,6 +7,7 @@ actions without outcome, and results without a call observations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
@@ -52,7 +53,7 @@ class CodingAgentJsonl:
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the line, or the item of a JSON document."""
         collector = Collector(file_name, policy)
-        session = _Session(collector, policy)
+        session = _Session(collector, policy, _session_of(file_name))
         for number, value, raw in json_records(stream, policy, wrapper="loglines"):
             try:
                 if isinstance(value, JsonFault):
@@ -66,12 +67,19 @@ class CodingAgentJsonl:
         yield from collector.flush()
 
 
+def _session_of(file_name: str) -> str | None:
+    """Session of a JSON document's records, which need not name one: the file's stem; null for lines."""
+    path = PurePosixPath(file_name)
+    return path.stem if path.suffix == ".json" else None
+
+
 class _Session:
     """Reads records one by one; holds calls, results and summaries that wait for their other half."""
 
-    def __init__(self, collector: Collector, policy: IngestPolicy) -> None:
+    def __init__(self, collector: Collector, policy: IngestPolicy, session_id: str | None = None) -> None:
         self._collector = collector
         self._policy = policy
+        self._session_id = session_id
         self._calls: dict[str, tuple[Call, dict[str, object]]] = {}
         self._results: dict[str, tuple[Result, dict[str, object]]] = {}
         self._summaries: list[dict[str, object]] = []
@@ -101,7 +109,7 @@ class _Session:
         message = record.get("message")
         model = message.get("model") if isinstance(message, dict) else None
         scope: dict[str, object] = {
-            "session_id": id_or_none(record.get("sessionId"), "sessionId"),
+            "session_id": id_or_none(record.get("sessionId"), "sessionId") or self._session_id,
             "event_at": iso_time(record.get("timestamp"), "timestamp"),
             "parent_id": id_or_none(record.get("parentUuid"), "parentUuid"),
             "metadata": metadata_of({**extra, "model": model}),

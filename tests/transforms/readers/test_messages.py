@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.transforms.readers.reading import column, lines, read
 from transforms.policy import IngestPolicy
-from transforms.readers.registry import READERS, detect
+from transforms.readers.registry import READERS, detect, reader_named
 
 CONVERSATION = {
     "id": "c1",
@@ -214,6 +214,24 @@ def test_coding_agent_result_before_its_call_joins_too() -> None:
         read("coding-agent-jsonl", lines(*pair)).drafts for pair in ((call, result), (result, call))
     )
     assert column(forward, "content") == column(backward, "content") == ["ok"]
+
+
+def test_coding_agent_documents_without_sessions_are_one_named_by_their_file() -> None:
+    record = {
+        "type": "user",
+        "timestamp": "2026-05-01T10:00:00Z",
+        "message": {"role": "user", "content": "x"},
+    }
+    named = {**record, "sessionId": "s"}
+    document = json.dumps({"loglines": [record, named]}).encode()
+    reader = reader_named("coding-agent-jsonl")
+    for data, file_name, expected in (
+        (document, "traces.zip/deep/talk.json", ["talk", "s"]),
+        (document, "standard input", [None, "s"]),
+        (lines(record, named).encode(), "talk.jsonl", [None, "s"]),
+    ):
+        [batch] = reader.read(io.BytesIO(data), file_name, IngestPolicy())
+        assert batch.drafts["session_id"].to_list() == expected
 
 
 def test_coding_agent_injected_words_are_not_the_users() -> None:
