@@ -10,10 +10,14 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from flows.cli import parse
-from transforms.errors import SlowwaveError, StorageError
+from lake.faults import is_unreadable_file
+from transforms.errors import LakeError, SlowwaveError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_DAMAGED = "Restore its tables from a backup of the lake."
 
 
 class _StoppedError(SlowwaveError):
@@ -33,9 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, wants_json)
     except KeyboardInterrupt:
         return _fail(_StoppedError("stopped", "Run the same command again to go on."), wants_json)
-    except Exception as error:  # the one place where a fault of ours becomes a line
-        if os.environ.get("SLOWWAVE_TRACEBACK"):
+    except BaseException as error:  # the one place where a fault of ours becomes a line
+        is_unreadable = is_unreadable_file(error)
+        if os.environ.get("SLOWWAVE_TRACEBACK") or not (is_unreadable or isinstance(error, Exception)):
             raise
+        if is_unreadable:
+            return _fail(LakeError("a table of the lake holds a damaged data file", _DAMAGED), wants_json)
         fault = SlowwaveError(
             f"unexpected {type(error).__name__}",
             "Run again with SLOWWAVE_TRACEBACK=1 and report what it prints.",

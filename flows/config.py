@@ -105,13 +105,22 @@ def _fault(fault: Any) -> str:
     where = place[1:] if place[:1] == ["policy"] else place  # its sections stand at the top of the file
     name = ".".join(where)
     if fault["type"] == "extra_forbidden":
-        return f"unknown key {name}{_hint(where[-1], _siblings(where[:-1]))}"
+        return f"unknown key {_shown(name)}{_hint(where[-1], _siblings(where[:-1]))}"
     if fault["type"] == "unknown_name":
         told, known = fault["ctx"]["name"], fault["ctx"]["known"]
         hint = _hint(told, known.split(", ")) or f", known are {known}"
         is_key = where[-1] == "[key]"
-        return f"unknown key {'.'.join(where[:-1])}{hint}" if is_key else f"{name}: unknown name {told}{hint}"
-    return f"{name or 'file'}: {fault['msg'].removeprefix('Value error, ')}"
+        if is_key:
+            return f"unknown key {_shown('.'.join(where[:-1]))}{hint}"
+        return f"{_shown(name)}: unknown name {_shown(told)}{hint}"
+    return f"{_shown(name) or 'file'}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _shown(name: str) -> str:
+    """A name out of the file, without the secret that it may be by mistake."""
+    from transforms.redact import redact_text  # heavy, and needed for a fault only
+
+    return redact_text(name)[0]
 
 
 def _hint(told: str, known: Sequence[str]) -> str:

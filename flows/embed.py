@@ -10,7 +10,8 @@ import polars as pl
 
 from flows.commit import tidy
 from flows.job import Job, StepResult, record, step
-from lake import tables
+from flows.notes import hint, mark_of
+from lake import lineage, tables
 from transforms import ids
 from transforms.embedding import with_text_hash
 from transforms.schemas import EPISODES, INSTANT, VECTORS
@@ -34,7 +35,8 @@ def run_embed(job: Job) -> StepResult:
         which are tried again with the next run and can be found by their words meanwhile.
     """
     with step(job, "embed") as result:
-        current = tables.version(job.lake, EPISODES)
+        mark = lineage.mark(job.lake, EPISODES)
+        current = mark[0]
         seen = _load(job)
         if seen.version == current and not seen.retry:
             result.state = "unchanged"
@@ -50,7 +52,7 @@ def run_embed(job: Job) -> StepResult:
         if now == seen and result.rows_out == 0:  # the same texts were refused again
             result.state = "unchanged"
         else:
-            _remember(job, now)
+            _remember(job, now, mark)
         if result.rows_out:
             tidy(job, VECTORS)
     written = {VECTORS.name: tables.version(job.lake, VECTORS)}
@@ -134,16 +136,21 @@ def _state_key(job: Job) -> str:
 
 
 def _load(job: Job) -> _Seen:
-    """What the last complete run of this model saw."""
-    raw = job.lake.storage.read(_state_key(job))
-    if raw is None:
+    """What the last complete run of this model saw; nothing where that cannot be told any more."""
+    record = hint(job, _state_key(job))
+    try:
+        marks = [(t, mark_of(record["marks"][t.name])) for t in (EPISODES, VECTORS)]
+        seen = _Seen(int(record["episodes_version"]), frozenset(map(str, record["retry_files"])))
+    except (KeyError, TypeError, ValueError):
         return _Seen()
-    record = json.loads(raw)
-    return _Seen(int(record["episodes_version"]), frozenset(record.get("retry_files", ())))
+    return seen if all(lineage.holds(job.lake, t, mark) for t, mark in marks) else _Seen()
 
 
-def _remember(job: Job, seen: _Seen) -> None:
-    text = json.dumps(
-        {"model_key": job.space, "episodes_version": seen.version, "retry_files": sorted(seen.retry)}
-    )
-    job.lake.storage.write(_state_key(job), text.encode())
+def _remember(job: Job, seen: _Seen, episodes: lineage.Mark) -> None:
+    record = {
+        "model_key": job.space,
+        "episodes_version": seen.version,
+        "retry_files": sorted(seen.retry),
+        "marks": {EPISODES.name: episodes, VECTORS.name: lineage.mark(job.lake, VECTORS)},
+    }
+    job.lake.storage.write(_state_key(job), json.dumps(record).encode())

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from flows.commit import Buffer, Tally, commit, tidy, to_quarantine
 from flows.job import Job, StepResult, record, step
 from flows.landed import ingest_landed
+from flows.notes import Note, Notes
 from lake import tables
 from lake.sources import Source
-from transforms import ids
 from transforms.errors import InputError
 from transforms.normalise import normalise
 from transforms.readers.batch import Batch, refusals_frame
 from transforms.schemas import EPISODES, QUARANTINE, RUNS
 from transforms.validate import Defaults
 
-STANDARD_INPUT = "standard input"
+DEPENDS_ON_AS_OF = "time_out_of_range"
+"""The refusal that another as-of may take back: a file with one is read again with each run."""
 
 
 def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[StepResult, Tally]:
@@ -36,13 +34,13 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
     Returns:
         The step, and the tally by outcome.
     """
-    tally = Tally()
+    tally, notes = Tally(), Notes(job)
     with step(job, "ingest") as result:
         try:
             ingest_landed(job, tally)
             for source, defaults in sources:
                 tally.files += 1
-                _ingest_source(job, source, defaults, tally)
+                _ingest_source(job, notes, _File(source, defaults), tally)
             if tally.landed + tally.quarantined:
                 tidy(job, EPISODES, QUARANTINE, RUNS)
         finally:
@@ -62,44 +60,42 @@ def _fill(result: StepResult, tally: Tally) -> None:
 
 @dataclass
 class _File:
-    """One source on its way in, and the scope of rows that name none."""
+    """One source on its way in, the scope of rows that name none, and whether another run could do better."""
 
     source: Source
     defaults: Defaults
-    buffer: Buffer
+    buffer: Buffer = field(default_factory=Buffer)
+    is_final: bool = True
 
 
-def _ingest_source(job: Job, source: Source, defaults: Defaults, tally: Tally) -> None:
+def _ingest_source(job: Job, notes: Notes, file: _File, tally: Tally) -> None:
     """One file: skipped when the very same bytes went in under the same settings before.
 
     A file that breaks off midway (damaged packing) keeps the rows before the break, puts one row
     into quarantine for the rest, and is read again with the next run.
     """
+    source = file.source
     try:
-        key = _source_key(job, source, defaults)
+        key = notes.key(source, file.defaults)
     except InputError:  # met again, and told, at the place where it breaks
         key = None
-    done = job.lake.storage.read(key) if key else None
+    done = notes.read(key) if key else None
     if done is not None:
-        _count_unchanged(json.loads(done), tally)
+        _count_unchanged(done, tally)
         return
     before, left_before = tally.rows_in, Counter(tally.left_out)
-    file = _File(source, defaults, Buffer())
     with job.progress.task(f"ingest {source.file_name}", None) as advance:
-        is_whole = True
         try:
             for batch in _batches(source, job):
                 _take(job, file, batch, tally)
                 advance(batch.rows_in)
         except InputError as error:
-            is_whole = False
+            file.is_final = False
             tally.rows_in += 1
             file.buffer.quarantine.append(_damaged(job, file, error))
     commit(job, file.buffer, tally)
-    if key and is_whole:
-        left_out = dict(tally.left_out - left_before)
-        note = {"rows_in": tally.rows_in - before, "left_out": left_out}
-        job.lake.storage.write(key, json.dumps(note).encode())
+    if key and file.is_final:
+        notes.write(key, Note(tally.rows_in - before, tally.left_out - left_before))
 
 
 def _batches(source: Source, job: Job) -> Iterator[Batch]:
@@ -107,25 +103,12 @@ def _batches(source: Source, job: Job) -> Iterator[Batch]:
         yield from source.reader.read(stream, source.file_name, job.policy.ingest)
 
 
-def _source_key(job: Job, source: Source, defaults: Defaults) -> str | None:
-    """Where the note lies that this content went in whole; None for standard input."""
-    if source.file_name == STANDARD_INPUT:
-        return None
-    content = blake2b(digest_size=16)
-    with source.open() as stream:
-        while block := stream.read(1 << 20):
-            content.update(block)
-    settings = job.policy.ingest.model_dump_json() + job.policy.redact.model_dump_json()
-    name = ids.row_id(content.hexdigest(), source.reader.name, repr(defaults), settings)
-    return f"state/ingested/{name[:2]}/{name}.json"
-
-
-def _count_unchanged(note: dict[str, Any], tally: Tally) -> None:
+def _count_unchanged(note: Note, tally: Tally) -> None:
     """Every row of a file that went in before is a duplicate, save those its format leaves out."""
     tally.unchanged_files += 1
-    tally.rows_in += int(note["rows_in"])
-    tally.left_out.update(note["left_out"])
-    tally.duplicates += int(note["rows_in"]) - sum(note["left_out"].values())
+    tally.rows_in += note.rows_in
+    tally.left_out.update(note.left_out)
+    tally.duplicates += note.rows_in - sum(note.left_out.values())
 
 
 def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> None:
@@ -143,8 +126,10 @@ def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> None:
         as_of=job.as_of,
         buckets=job.lake.buckets,
     )
+    refused = pl.concat([known, done.refusals])
+    file.is_final = file.is_final and DEPENDS_ON_AS_OF not in refused["reason"]
     file.buffer.episodes.append(done.episodes)
-    file.buffer.quarantine.append(to_quarantine(job, pl.concat([known, done.refusals]), source))
+    file.buffer.quarantine.append(to_quarantine(job, refused, source))
     if file.buffer.is_full(job.policy.ingest):
         commit(job, file.buffer, tally)
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import orjson
+import polars as pl
+
 from flows.commit import Buffer, Tally, commit, to_quarantine
 from flows.job import Job
 from lake import landing
+from transforms import ids
 from transforms.readers.batch import refusals_frame
 from transforms.schemas import EPISODES, QUARANTINE
 
@@ -47,17 +51,34 @@ def _read_into(job: Job, buffer: Buffer, key: str, tally: Tally) -> None:
     refused, odd_too = landing.segment_rows(lines, QUARANTINE)
     torn = (Counter(odd) | Counter(odd_too)).elements()
     tally.rows_in += len(lines)
-    buffer.episodes.append(episodes)
-    buffer.quarantine.append(refused)
-    # Torn by a crash, it was never acknowledged; or it is no row of ours at all.
-    rows: list[dict[str, object]] = [
-        {
-            "reason": "truncated_json",
-            "detail": "A landed line is torn.",
-            "raw": line.decode("utf-8", "replace"),
-            "source_file": key,
-        }
-        for line in torn
-    ]
+    buckets = job.lake.buckets
+    buffer.episodes.append(
+        episodes.with_columns(
+            tenant_bucket=ids.tenant_buckets(episodes["tenant_id"], buckets),
+            month=pl.col("event_at").dt.strftime("%Y-%m"),
+        )
+    )
+    tenants = refused["tenant_id"].fill_null("")
+    buffer.quarantine.append(refused.with_columns(tenant_bucket=ids.tenant_buckets(tenants, buckets)))
+    rows = [_odd(line, key) for line in torn]
     if rows:
         buffer.quarantine.append(to_quarantine(job, refusals_frame(rows), landing.SOURCE))
+
+
+def _odd(line: bytes, key: str) -> dict[str, object]:
+    """The refusal of a landed line that is no row of ours.
+
+    Torn by a crash, it was never acknowledged; whole, somebody else wrote it, or a value of it is
+    against the table's rules.
+    """
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        record, told = None, ("truncated_json", "A landed line is torn.")
+    else:
+        told = ("bad_value", "A landed line is no row of ours, or breaks the table's rules.")
+    named = next(iter(record.values()), None) if isinstance(record, dict) else None
+    scope = named if isinstance(named, dict) else {}
+    known = {n: scope.get(n) for n in ("tenant_id", "user_id") if isinstance(scope.get(n), str)}
+    raw = line.decode("utf-8", "replace")
+    return {"reason": told[0], "detail": told[1], "raw": raw, "source_file": key, **known}

@@ -10,7 +10,7 @@ from flows.embed import run_embed
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive
 from flows.publish import run_publish
-from lake.index import read_pointer
+from lake.index_record import readable_pointer
 from lake.sources import Source
 from transforms.validate import Defaults
 
@@ -48,5 +48,5 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
         steps = [ingested, run_embed(job)]
         if publish:
             steps.append(run_publish(job))
-        pointer = read_pointer(job.lake)
+        pointer = readable_pointer(job.lake)
         return Night(steps, pointer.generation if pointer else None)

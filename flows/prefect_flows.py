@@ -31,7 +31,7 @@ from flows.markdown import manifest_markdown
 from flows.nightly import Night
 from flows.publish import run_publish
 from flows.setup import config_of, configured_sources, defaults_of, job_of
-from lake.index import read_pointer
+from lake.index_record import readable_pointer
 from lake.sources import Source, open_sources
 from transforms.errors import BusyError, EndpointError, SlowwaveError, StorageError
 from transforms.validate import Defaults
@@ -143,7 +143,7 @@ def _run(name: str, options: argparse.Namespace, on_busy: OnBusy | None, plan: P
         run = _Run(job, options, config)
         with exclusive(job):
             steps = list(plan(run))
-            pointer = read_pointer(job.lake)
+            pointer = readable_pointer(job.lake)
     except BusyError as error:
         return Cancelled(message=_told(error))
     except SlowwaveError as error:

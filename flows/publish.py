@@ -9,10 +9,12 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job, StepResult, record, step
-from lake import tables
+from lake import lineage, tables
 from lake.index import Generation, Manifest, Pointer, load_manifest, read_pointer, scope_hash, write_pointer
 from lake.index_build import Builder, generations, remove_generation
 from lake.index_checks import Check, calibrated, run_checks
+from lake.index_probe import probed
+from lake.index_record import is_generation, number_of
 from transforms import retention
 from transforms.embedding import with_text_hash
 from transforms.errors import CheckError, LakeError, SlowwaveError, UsageError
@@ -40,20 +42,20 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
     """
     with step(job, "publish") as result:
         inputs = _inputs(job)
-        pointer = read_pointer(job.lake)
+        pointer, is_damaged = _pointer(job)
         if pointer and not force and _is_current(job, pointer, inputs):
             result.state, result.generation = "unchanged", pointer.generation
             result.rows_in = result.rows_out = 0
             result.detail = {"generation": pointer.generation}
             return result
-        name = _next_name(job)
+        name = _next_name(job, pointer, keep_strays=is_damaged)
         served = _served(job)
         try:
             manifest, checks = _build(job, name, inputs, served["live"])
         except SlowwaveError:
             remove_generation(job.lake, name)
             raise
-        _switch(job, pointer, name)
+        _switch(job, pointer, name, keep_strays=is_damaged)
         result.rows_in = result.rows_out = manifest.rows
         result.generation = name
         withheld = {key: served[key] for key in ("expired", "injected")}
@@ -70,6 +72,7 @@ def run_rollback(job: Job) -> Pointer:
 
     Raises:
         UsageError: There is none to go back to.
+        LakeError: It cannot be read any more; the live one stays.
     """
     pointer = read_pointer(job.lake)
     if pointer is None:
@@ -77,50 +80,75 @@ def run_rollback(job: Job) -> Pointer:
     older = pointer.history[: pointer.history.index(pointer.generation)]
     if not older:
         raise UsageError(f"there is no generation before {pointer.generation}", "Publish again instead.")
-    load_manifest(job.lake, older[-1])
+    probed(job.lake, older[-1])
     moved = Pointer(older[-1], pointer.history, pointer.generation)
     write_pointer(job.lake, moved)
     return moved
+
+
+def _pointer(job: Job) -> tuple[Pointer | None, bool]:
+    """The pointer, and whether there is one that cannot be read: then publish begins a new history."""
+    try:
+        return read_pointer(job.lake), False
+    except LakeError:
+        return None, True
 
 
 def _inputs(job: Job) -> dict[str, Any]:
     """What a generation depends on; the same inputs need no new one."""
     sections = ("retention", "embed", "publish")
     policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in sections}
+    episodes, vectors = (lineage.mark(job.lake, table) for table in (EPISODES, VECTORS))
     return {
-        "episodes": tables.version(job.lake, EPISODES),
-        "vectors": tables.version(job.lake, VECTORS),
+        "episodes": episodes[0],
+        "vectors": vectors[0],
+        "marks": [episodes[1], vectors[1]],
         "space": job.space,
         "policy": policy,
     }
 
 
 def _is_current(job: Job, pointer: Pointer, inputs: dict[str, Any]) -> bool:
-    """Whether the live generation has these inputs and no row that expired since.
+    """Whether the live generation is readable, has these inputs and no row that expired since.
 
     Or one that was rolled back from: building it again would bring back what somebody took away.
     """
     for name in pointer.history[pointer.history.index(pointer.generation) :]:
         try:
             manifest = load_manifest(job.lake, name)
-        except LakeError:  # its files were removed by hand: build anew
+        except LakeError:  # removed or damaged by hand: build anew
             continue
         began = datetime.fromisoformat(manifest.as_of)
         soonest = manifest.next_expiry_at and datetime.fromisoformat(manifest.next_expiry_at)
         if manifest.inputs == inputs and began <= job.as_of and not (soonest and soonest <= job.as_of):
-            return True
+            return _is_readable(job, pointer.generation)
     return False
 
 
-def _next_name(job: Job) -> str:
-    """The next unused name; what an earlier killed build left under later names is removed first."""
-    pointer = read_pointer(job.lake)
+def _is_readable(job: Job, generation: str) -> bool:
+    try:
+        probed(job.lake, generation)
+    except LakeError:
+        return False
+    return True
+
+
+def _next_name(job: Job, pointer: Pointer | None, *, keep_strays: bool) -> str:
+    """The next unused name; what an earlier killed build left under later names is removed first.
+
+    Nothing is removed where the pointer cannot be read, for what is kept is not known then.
+    """
     kept = set(pointer.history) if pointer else set()
-    held = generations(job.lake)
-    for stray in set(held) - kept:
-        remove_generation(job.lake, stray)
-    numbers = [int(name.removeprefix("gen-")) for name in (*held, *kept)]
-    return f"gen-{max(numbers, default=0) + 1:06d}"
+    held = _held(job)
+    if not keep_strays:
+        for stray in held - kept:
+            remove_generation(job.lake, stray)
+    return f"gen-{max(map(number_of, held | kept), default=0) + 1:06d}"
+
+
+def _held(job: Job) -> set[str]:
+    """Generations that have files; what else lies beside them is not ours to touch."""
+    return {name for name in generations(job.lake) if is_generation(name)}
 
 
 def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[Manifest, list[Check]]:
@@ -210,10 +238,11 @@ def _vectors(job: Job, bucket: int, hashed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _switch(job: Job, pointer: Pointer | None, name: str) -> None:
+def _switch(job: Job, pointer: Pointer | None, name: str, *, keep_strays: bool) -> None:
     """Make the generation live, then drop what was rolled back from and what is older than the kept ones."""
     before = pointer.history[: pointer.history.index(pointer.generation) + 1] if pointer else ()
     history = [*before, name][-job.policy.publish.keep_generations :]
     write_pointer(job.lake, Pointer(name, tuple(history)))
-    for old in set(generations(job.lake)) - set(history):
-        remove_generation(job.lake, old)
+    if not keep_strays:
+        for old in _held(job) - set(history):
+            remove_generation(job.lake, old)

@@ -11,6 +11,7 @@ from flows.present import expired_line, table
 from flows.setup import Output
 from lake import landing, queries, tables
 from lake.index import load_manifest, read_pointer
+from transforms.errors import LakeError
 from transforms.schemas import EPISODES, STORED
 
 
@@ -62,10 +63,13 @@ def _sizes(job: Job) -> list[dict[str, Any]]:
 
 
 def _index(job: Job) -> dict[str, Any] | None:
-    pointer = read_pointer(job.lake)
-    if pointer is None:
-        return None
-    manifest = load_manifest(job.lake, pointer.generation)
+    try:
+        pointer = read_pointer(job.lake)
+        if pointer is None:
+            return None
+        manifest = load_manifest(job.lake, pointer.generation)
+    except LakeError as error:
+        return {"damaged": error.message, "remedy": error.remedy}
     behind = tables.version(job.lake, EPISODES) - int(manifest.inputs["episodes"])
     return {
         "generation": pointer.generation,
@@ -109,6 +113,8 @@ def _parts(data: dict[str, Any]) -> list[str]:
     index = data["index"]
     if index is None:
         parts.append("nothing published yet: run slowwave publish")
+    elif "damaged" in index:
+        parts.append(f"index damaged: {index['damaged']}. {index['remedy']}")
     else:
         parts.append(
             f"live: {index['generation']}, {index['rows']:,} rows of {index['space']}, "

@@ -123,7 +123,7 @@ def recall(options: argparse.Namespace) -> Output:
     from flows.present import memories_table
 
     reader, scope = _reader(options)
-    kinds = options.kinds.split(",") if options.kinds else None
+    kinds = None if options.kinds is None else options.kinds.split(",")
     found = reader.search(options.query, k=options.k, kinds=kinds, as_of=as_of(options), **scope)
     return Output(
         {"results": [memory.as_dict() for memory in found]},

@@ -55,6 +55,12 @@ def storage_fault(error: BaseException, where: str) -> SlowwaveError:
     return StorageError(f"{where}: {_first_line(error)}", "Check the disk or object store, then run again.")
 
 
+def is_unreadable_file(error: BaseException) -> bool:
+    """Whether a table library broke down over bytes that are no Parquet. Its panics are no ``Exception``."""
+    name = type(error).__name__
+    return name == "PanicException" or (name == "ComputeError" and "parquet" in str(error).lower())
+
+
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:200]

@@ -7,24 +7,39 @@ the text search take the scope as a predicate of the store; there is no search w
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lake.index_record import (
+    POINTER,
+    Manifest,
+    Pointer,
+    TableEntry,
+    load_manifest,
+    read_pointer,
+    write_pointer,
+)
 from lake.lake import Lake
 from lake.scope import Scope
 from transforms import ids
-from transforms.errors import LakeError
 from transforms.schemas import MEMORIES
 from transforms.search_text import search_text
 
-POINTER = "index/CURRENT"
+__all__ = [
+    "POINTER",
+    "Generation",
+    "Manifest",
+    "Pointer",
+    "TableEntry",
+    "load_manifest",
+    "read_pointer",
+    "write_pointer",
+]
 MAIN = "main"
 PAYLOAD = "payload"
 """Column with a whole memory as JSON: one scattered read a row in place of twenty, 3 ms less a search."""
@@ -48,72 +63,6 @@ _OPEN_TABLES = 64
 _INDEX_CACHE_BYTES = 192 << 20
 _METADATA_CACHE_BYTES = 64 << 20
 """What a reader may hold of an index in memory; the library's own default is 7 GiB."""
-
-
-@dataclass(frozen=True)
-class TableEntry:
-    """One table of a generation. Its scope stands as hashes, so no id is in the manifest."""
-
-    name: str
-    rows: int
-    tenant: str | None = None
-    scope: str | None = None
-    nprobes: int | None = None
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What a generation is: its tables, what it was built from, and how it was checked."""
-
-    generation: str
-    space: str
-    dimensions: int
-    rows: int
-    as_of: str
-    tables: tuple[TableEntry, ...]
-    inputs: dict[str, Any]
-    next_expiry_at: str | None = None
-    checks: dict[str, Any] = field(default_factory=dict)
-
-    def dumps(self) -> bytes:
-        """As JSON."""
-        return json.dumps(asdict(self), indent=1).encode()
-
-
-def load_manifest(lake: Lake, generation: str) -> Manifest:
-    """The manifest of a generation.
-
-    Raises:
-        LakeError: The generation is gone or was never finished.
-    """
-    raw = lake.storage.read(f"index/{generation}/manifest.json")
-    if raw is None:
-        raise LakeError(f"generation {generation} of the index is gone", "Publish again.")
-    record = json.loads(raw)
-    return Manifest(**{**record, "tables": tuple(TableEntry(**entry) for entry in record["tables"])})
-
-
-@dataclass(frozen=True)
-class Pointer:
-    """Which generation is live, and those kept behind it, oldest first."""
-
-    generation: str
-    history: tuple[str, ...]
-    rolled_back: str | None = None
-
-
-def read_pointer(lake: Lake) -> Pointer | None:
-    """The pointer, None before the first publish."""
-    raw = lake.storage.read(POINTER)
-    if raw is None:
-        return None
-    record = json.loads(raw)
-    return Pointer(record["generation"], tuple(record["history"]), record.get("rolled_back"))
-
-
-def write_pointer(lake: Lake, pointer: Pointer) -> None:
-    """Switch readers, in one atomic write."""
-    lake.storage.write(POINTER, json.dumps(asdict(pointer)).encode())
 
 
 def scope_hash(tenant: str, user: str | None) -> str:

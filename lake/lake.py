@@ -19,6 +19,8 @@ VERSION = 1
 RECORD = "lake.json"
 LEFTOVERS = {"state", "locks", "lost+found"}
 """What a folder may hold before it is a lake: what an init killed midway left, and a volume's own."""
+MOST_BUCKETS = 1024
+"""Each bucket is a folder and, in an append, a file of its own."""
 DEFAULT_BUCKETS = 16
 """Partitions by tenant hash: 16 suits up to about 50M rows, 64 a billion."""
 
@@ -63,8 +65,13 @@ def init_lake(uri: str, buckets: int | None = None) -> Lake:
     Raises:
         LakeError: The root holds a lake of another version or anything that is no lake, cannot be
             written, or lies on a store without conditional writes.
-        UsageError: The lake that is there has another number of buckets.
+        UsageError: More than ``MOST_BUCKETS``, or the lake that is there has another number of buckets.
     """
+    if buckets is not None and not 0 < buckets <= MOST_BUCKETS:
+        raise UsageError(
+            f"{buckets} tenant buckets",
+            f"Take 1 to {MOST_BUCKETS} (buckets, --buckets); 64 suit a billion rows.",
+        )
     storage = open_storage(uri)
     if storage.read(RECORD) is None:
         _refuse_foreign(storage)

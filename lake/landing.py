@@ -32,13 +32,17 @@ from transforms.quarantine import quarantined
 from transforms.readers.row_shape import ALIASES
 from transforms.readers.rows import refusal, rows_batch
 from transforms.readers.text import JsonFault, load_object
-from transforms.schemas import EPISODES, QUARANTINE, Table
+from transforms.schemas import EPISODES, QUARANTINE, TEXTS, Table
 from transforms.validate import Defaults
 
 SOURCE = "landing"
 PREFIX = "landing"
 _COLUMNS = {table.name: set(table.names) for table in (EPISODES, QUARANTINE)}
 _REQUIRED = {t.name: {c.name for c in t.columns if not c.is_nullable} for t in (EPISODES, QUARANTINE)}
+_TEXT_COLUMNS = {
+    t.name: [c.name for c in t.columns if c.dtype in (pl.String, TEXTS)] for t in (EPISODES, QUARANTINE)
+}
+_SHARES = ("importance", "trust")
 _MISFITS = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
@@ -205,7 +209,7 @@ def remove(lake: Lake, keys: Sequence[str]) -> None:
 
 
 def segment_rows(lines: Sequence[bytes], table: Table) -> tuple[pl.DataFrame, list[bytes]]:
-    """Rows of one table among landed lines, and the lines that are no landed row (torn by a crash)."""
+    """Rows of one table among landed lines, and the lines that are none: torn, or against its rules."""
     rows, torn = [], []
     for line in lines:
         name, row = _landed_row(line)
@@ -214,9 +218,30 @@ def segment_rows(lines: Sequence[bytes], table: Table) -> tuple[pl.DataFrame, li
         elif name == table.name:
             rows.append((line, row))
     try:
-        return _frame([row for _, row in rows], table), torn
+        frame = _frame([row for _, row in rows], table)
     except _MISFITS:
         return _frames(rows, table, torn)
+    is_broken = frame.select(pl.any_horizontal(_breaches(table))).to_series()
+    if is_broken.any():
+        torn += [rows[i][0] for i in is_broken.arg_true()]
+        frame = frame.filter(~is_broken)
+    return frame, torn
+
+
+def _breaches(table: Table) -> list[pl.Expr]:
+    """Where a row is what the table's own rules forbid; never null."""
+    found = [pl.lit(False)]
+    for column in table.columns:
+        held = pl.col(column.name)
+        if not column.is_nullable:
+            found.append(held.is_null())
+        if column.allowed:
+            found.append(~held.is_in(column.allowed).fill_null(True))
+        if column.dtype.is_nested():
+            found.append((held.list.eval(pl.element().is_null()).list.any()).fill_null(False))
+        if column.name in _SHARES:
+            found.append(~held.is_between(0, 1).fill_null(True))
+    return found
 
 
 def _landed_row(line: bytes) -> tuple[str, dict[str, Any] | None]:
@@ -228,8 +253,15 @@ def _landed_row(line: bytes) -> tuple[str, dict[str, Any] | None]:
     if isinstance(record, dict) and len(record) == 1:
         name, row = next(iter(record.items()))
         if name in _COLUMNS and isinstance(row, dict) and _REQUIRED[name] <= row.keys() <= _COLUMNS[name]:
-            return name, row
+            return (name, row) if all(_is_text(row.get(n)) for n in _TEXT_COLUMNS[name]) else ("", None)
     return "", None
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is text, texts or null; a number would quietly become text."""
+    if isinstance(value, list):
+        return all(isinstance(part, str) for part in value)
+    return value is None or isinstance(value, str)
 
 
 def _frames(
@@ -239,9 +271,14 @@ def _frames(
     kept, torn = [table.empty()], list(torn)
     for line, row in rows:
         try:
-            kept.append(_frame([row], table))
+            frame = _frame([row], table)
         except _MISFITS:
             torn.append(line)
+            continue
+        if frame.select(pl.any_horizontal(_breaches(table))).item():
+            torn.append(line)
+        else:
+            kept.append(frame)
     return pl.concat(kept), torn
 
 

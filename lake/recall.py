@@ -198,7 +198,7 @@ class Recall:
                 if failed is not None and failed.manifest.generation == generation.manifest.generation:
                     raise LakeError(
                         f"generation {generation.manifest.generation} of the index cannot be read",
-                        "Publish again, or roll back.",
+                        "Run slowwave publish --force, or roll back (slowwave publish --rollback).",
                     ) from error
                 failed = generation  # it may have been removed between pointer and read
             else:

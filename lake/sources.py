@@ -22,6 +22,8 @@ from transforms.readers.registry import READERS, detect, reader_named
 from transforms.readers.sniff import PARQUET_MAGIC
 
 STDIN = "-"
+_PLAIN = "slowwave-jsonl"
+"""The reader that a file is given to of which nothing can be read."""
 
 Opener = Callable[[], BinaryIO]
 OnSkip = Callable[[str, str], None]
@@ -72,7 +74,9 @@ def open_sources(
 
     Raises:
         InputError: Nothing of that name, nothing readable in it, an unknown format, or a source
-            of no known format. Later also from the streams: damaged packing, or a packed bomb.
+            of no known format. Later also from the streams: damaged packing, or a packed bomb; a
+            source whose packing breaks before anything can be told of it is given out all the same,
+            and says so when it is opened.
     """
     policy = policy or IngestPolicy()
     reader = None if format == "auto" else reader_named(format)
@@ -177,14 +181,22 @@ class _Finder:
             yield from self._many(members)
             return
         unpacked = unpack.opener_of(name, opener, self._policy)
-        reader = self._reader or self._told(name, unpacked)
+        try:
+            reader = self._reader or self._told(name, unpacked)
+        except unpack.DamagedError as error:
+            yield self._broken(name, error)
+            return
         if reader is None:
             raise InputError(f"{name}: of no known format", _formats_remedy())
         yield Source(name, reader, unpacked)
 
     def one_of_many(self, name: str, opener: Opener) -> Iterator[Source]:
         """Sources of a file that was found: passed over if nobody reads it."""
-        members = self._members(name, opener)
+        try:
+            members = self._members(name, opener)
+        except unpack.DamagedError as error:
+            yield self._broken(name, error)
+            return
         if members is not None:
             yield from self._many(members)
             return
@@ -192,7 +204,11 @@ class _Finder:
 
     def _many(self, files: list[tuple[str, Opener]]) -> Iterator[Source]:
         for name, opener in files:
-            told = self._told(name, opener)
+            try:
+                told = self._told(name, opener)
+            except unpack.DamagedError as error:
+                yield self._broken(name, error)
+                continue
             reader = told if self._reader is None else self._reader
             if told is None:
                 self._on_skip(name, "of no known format")
@@ -201,16 +217,32 @@ class _Finder:
             elif reader is not None:
                 yield Source(name, reader, opener)
 
+    def _broken(self, name: str, error: unpack.DamagedError) -> Source:
+        """A source of which nothing can be told or read, so that its reading says why."""
+
+        def opener() -> BinaryIO:
+            raise error
+
+        return Source(name, self._reader or reader_named(_PLAIN), opener)
+
     def _members(self, name: str, opener: Opener) -> list[tuple[str, Opener]] | None:
         with opener() as stream:
             is_zip = stream.read(len(unpack.ZIP_MAGIC)) == unpack.ZIP_MAGIC
         return unpack.zip_members(name, opener, self._policy) if is_zip else None
 
     def _told(self, name: str, opener: Opener) -> Reader | None:
+        """Who reads a file.
+
+        Raises:
+            DamagedError: It breaks off so early that this cannot be told.
+        """
         with opener() as stream:
             head = stream.read(self._policy.sniff_bytes)
             if head.startswith(PARQUET_MAGIC):
                 seekable = stream if stream.seekable() else io.BytesIO(head + stream.read())
                 seekable.seek(0)
                 head = sniff_head(seekable)
-        return detect(head, unpack.inner_name(name))
+            reader = detect(head, unpack.inner_name(name))
+            if reader is None:
+                stream.read(1)
+            return reader

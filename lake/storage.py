@@ -11,13 +11,15 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from lake.faults import storage_fault, wrapped
+from lake.local_paths import local_path
 from transforms.errors import LakeError
 
 _TEMPORARY = ".tmp"
@@ -128,8 +130,10 @@ class LocalStorage:
                     continue
                 path = Path(directory) / name
                 try:
-                    stat = path.stat()
+                    stat = path.lstat()
                 except FileNotFoundError:  # sealed or consumed meanwhile
+                    continue
+                if not S_ISREG(stat.st_mode):  # a pipe would block its reader, a link lead out of the lake
                     continue
                 tag = f"{stat.st_ino}-{stat.st_size}-{stat.st_mtime_ns}"
                 found.append(Entry(path.relative_to(self.root).as_posix(), stat.st_size, tag))
@@ -226,11 +230,8 @@ class S3Storage:
 
     def delete(self, key: str) -> None:
         """See ``Storage.delete``."""
-        with self._wrapped(f"deleting {key}"):
-            try:
-                self._store.delete(key)
-            except FileNotFoundError:
-                return
+        with self._wrapped(f"deleting {key}"), suppress(FileNotFoundError):
+            self._store.delete(key)
 
     def sweep(self, prefix: str, older_than_seconds: float) -> int:
         """See ``Storage.sweep``: an object is whole or is not."""
@@ -258,7 +259,10 @@ def make_directory(path: Path) -> None:
     if path.is_dir():
         return
     make_directory(path.parent)
-    path.mkdir(exist_ok=True)
+    try:
+        path.mkdir(exist_ok=True)
+    except FileNotFoundError as error:  # the parent is there, but of a file system that holds no folders
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     sync_directory(path.parent)
 
 
@@ -284,13 +288,13 @@ def open_storage(uri: str) -> Storage:
     """The store for a lake's address.
 
     Raises:
-        LakeError: The scheme is not a local path, ``file://`` or ``s3://``.
+        LakeError: Not a local path that the tables can have, ``file://`` or ``s3://``.
     """
     scheme = urlsplit(uri).scheme if "://" in uri else ""
     if scheme == "s3":
         return S3Storage(uri)
     if scheme == "file":
-        return LocalStorage(Path(unquote(urlsplit(uri).path)))
+        return LocalStorage(local_path(unquote(urlsplit(uri).path)))
     if scheme:
         raise LakeError(f"lakes at {scheme}:// are not supported", "Use a local path or s3://bucket/prefix.")
-    return LocalStorage(Path(uri).expanduser().absolute())
+    return LocalStorage(local_path(uri))

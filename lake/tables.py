@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ import polars as pl
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
+from lake.data_files import data_file_sizes, in_partitions, require_whole, scan_files
 from lake.faults import storage_fault, wrapped
 from lake.lake import Lake
 from lake.parts import ROW_GROUP_ROWS, remove_parts, write_parts
@@ -172,28 +173,25 @@ def scan(
         buckets: Tenant buckets to read; None reads all.
         months: Months to read, ``YYYY-MM``; None reads all.
         files: Only these data files (as ``data_files`` names them); None reads all.
+
+    Raises:
+        LakeError: A data file to be read is missing or has lost bytes.
     """
     state = open_table(lake, table)
     if state is None:
         return table.empty().lazy()
-    frame = pl.scan_delta(state)
-    if files is not None:
-        frame = _scan_files(lake, table, state, sorted(files))
+    if lake.is_local or files is not None:
+        sizes = data_file_sizes(state)
+        wanted = in_partitions(sorted(sizes if files is None else files), buckets, months)
+        require_whole(lake, table, wanted, sizes)
+        frame = scan_files(lake, table, wanted)
+    else:
+        frame = pl.scan_delta(state)
     if buckets is not None:
         frame = frame.filter(pl.col("tenant_bucket").is_in(sorted(buckets)))
     if months is not None:
         frame = frame.filter(pl.col("month").is_in(sorted(months)))
     return frame.select(table.names)
-
-
-def _scan_files(lake: Lake, table: Table, state: DeltaTable, files: Sequence[str]) -> pl.LazyFrame:
-    if not files:
-        return table.empty().lazy()
-    root = lake.table_uri(table)
-    hive = {name: table.polars[name] for name in table.partition_by}
-    return pl.scan_parquet(
-        [f"{root}/{name}" for name in files], hive_partitioning=bool(hive), hive_schema=hive or None
-    )
 
 
 def data_files(lake: Lake, table: Table, *, at_version: int | None = None) -> frozenset[str]:
@@ -205,9 +203,7 @@ def data_files(lake: Lake, table: Table, *, at_version: int | None = None) -> fr
     state = open_table(lake, table) if at_version is None else _at_version(lake, table, at_version)
     if state is None:
         return frozenset()
-    root = f"{lake.table_uri(table)}/"
-    names = (uri.removeprefix("file://").removeprefix(root) for uri in state.file_uris())
-    return frozenset(names)
+    return frozenset(data_file_sizes(state))
 
 
 def _at_version(lake: Lake, table: Table, at_version: int) -> DeltaTable:
@@ -281,8 +277,7 @@ def size_bytes(lake: Lake, table: Table) -> int:
     state = open_table(lake, table)
     if state is None:
         return 0
-    actions = pl.DataFrame(state.get_add_actions(flatten=True))
-    return int(actions["size_bytes"].sum()) if actions.height else 0
+    return sum(data_file_sizes(state).values())
 
 
 def local_root(lake: Lake) -> Path | None:

@@ -23,6 +23,12 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SUFFIXES = {".gz", ".zst"}
 
 Opener = Callable[[], BinaryIO]
+_READ_BYTES = 1 << 16
+"""Unpacked at once: of what stands before a break, no more than this can be lost with it."""
+
+
+class DamagedError(InputError):
+    """Packed data is damaged or cut off; what stood before the break has been given out."""
 
 
 def inner_name(name: str) -> str:
@@ -67,7 +73,7 @@ def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[s
         with opener() as stream, zipfile.ZipFile(stream) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"{name}: the zip is damaged", "Download or pack it again.") from error
+        raise DamagedError(f"{name}: the zip is damaged", "Download or pack it again.") from error
 
     def member(info: zipfile.ZipInfo) -> Opener:
         label = f"{name}/{info.filename}"
@@ -78,7 +84,7 @@ def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[s
                 packed = zipfile.ZipFile(outer).open(info)  # noqa: SIM115 - closed by the guard
             except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
                 outer.close()
-                raise InputError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
+                raise DamagedError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
             size = info.compress_size
             return _buffered(_Guarded(label, cast(BinaryIO, packed), lambda: size, policy, outer))
 
@@ -99,7 +105,29 @@ def _unzstd(stream: BinaryIO) -> BinaryIO:
 
 
 def _buffered(raw: io.RawIOBase) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(raw, buffer_size=1 << 20))
+    return cast(BinaryIO, _Buffered(raw, buffer_size=1 << 20))
+
+
+class _Buffered(io.BufferedReader):
+    """A buffered reader that gives out what stands before a break, and fails with the read after it."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As ``BufferedReader.read``; shorter where the data breaks off."""
+        if size is None or size < 0:
+            return super().read()
+        parts: list[bytes] = []
+        while size:
+            try:
+                block = self.read1(size)
+            except DamagedError:
+                if parts:
+                    break
+                raise
+            if not block:
+                break
+            parts.append(block)
+            size -= len(block)
+        return b"".join(parts)
 
 
 class Kept(io.RawIOBase):
@@ -180,18 +208,20 @@ class _Guarded(io.RawIOBase):
         self._policy = policy
         self._outer = outer
         self._count = 0
+        self._is_broken = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
+        if self._is_broken:
+            raise self._damage()
         try:
-            block = self._stream.read(len(view))
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-            raise InputError(
-                f"{self._name}: the packed data is damaged or cut off", "Download or pack it again."
-            ) from error
+            block = self._stream.read(min(len(view), _READ_BYTES))
+        except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+            self._is_broken = True
+            raise self._damage() from error
         self._count += len(block)
         allowed = self._policy.max_expansion_ratio * self._packed_bytes()
         if self._count > max(allowed, self._policy.expansion_free_bytes):
@@ -201,6 +231,11 @@ class _Guarded(io.RawIOBase):
             )
         view[: len(block)] = block
         return len(block)
+
+    def _damage(self) -> DamagedError:
+        return DamagedError(
+            f"{self._name}: the packed data is damaged or cut off", "Download or pack it again."
+        )
 
     def close(self) -> None:
         if not self.closed:

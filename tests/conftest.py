@@ -13,9 +13,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# No test is timed: a busy machine is no fault.
-hypothesis.settings.register_profile("slowwave", deadline=None)
-hypothesis.settings.load_profile("slowwave")
+# No test is timed: a busy machine is no fault. The same examples every run, so that main stays green;
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+hypothesis.settings.register_profile("slowwave", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "slowwave"))
 
 
 @pytest.fixture

@@ -22,11 +22,15 @@ _READER = r"(?:user|human|operator|owner|customer|person)"
 _ENGLISH = (
     r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|every|the|your|these|those|my"
     r"|of)\s+){0,4}"
-    r"(?:previous|prior|above|earlier|preceding|existing|original|system|safety)\s+(?:\w+\s+){0,2}"
+    r"(?:previous|prev|prior|past|above|earlier|preceding|existing|original|system|safety)\s+(?:\w+\s+){0,2}"
     r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|messages?|commands?"
     r"|constraints?)\b",
     r"\b(?:ignore|disregard|forget)\s+(?:everything|all|anything)\s+(?:above|before\s+this|you\s+(?:were"
     r"|have\s+been|know))",
+    r"\b(?:ignore|disregard|forget)\s+what(?:ever)?\s+you\s+(?:were|are|have\s+been|'ve\s+been)\s+told\b",
+    r"\b(?:ignore|disregard|forget)\s+(?:all\s+)?(?:of\s+)?the\s+above[,;.:]?\s+(?:and|then|but|instead)\b",
+    r"\byour\s+(?:new|real|actual|updated)\s+(?:task|goal|objective|instructions?|job|mission|role)\s*"
+    r"(?::|\s(?:is|are)\b)",
     r"\b(?:ignore|disregard|forget)\s+(?:all\s+)?your\s+(?:\w+\s+)?(?:instructions|rules|guidelines"
     r"|training)\b",
     r"\byou\s+(?:must|will|shall|should|have\s+to)\s+now\b",
@@ -71,6 +75,10 @@ _OTHER_LANGUAGES = (
     r"\bignore[rz]?\s+(?:toutes\s+)?(?:les\s+|tes\s+|vos\s+)?(?:instructions|consignes"
     r"|règles)\s+(?:précédentes|antérieures|ci-dessus)",
     r"\bne\s+(?:le\s+)?(?:dis|dites)\s+(?:rien|pas|cela|ceci)(?:\s+\w+)?\s+à\s+l['’]utilisateur\b",
+    r"\bn(?:e\s+|['’])(?:informe[rz]?|préviens|prévenez|avertis(?:sez)?|alerte[rz]?)\s+pas\s+l['’]utilisateur",
+    r"\boublie[rz]?\s+tout\s+ce\s+qui\s+précède\b",
+    r"\bverg(?:iss|esst|essen\s+sie)\s+(?:bitte\s+)?alles,?\s+was\s+(?:dir|ihnen|euch|du|sie|ihr|man|ich"
+    r"|bisher|zuvor|vorher)\b",
     r"\bignorier(?:e|en\s+sie|t)?\s+(?:(?:alle|die|deine|ihre)\s+)*(?:vorherigen|bisherigen|vorigen"
     r"|früheren|obigen)\s+"
     r"(?:anweisungen|regeln|befehle|instruktionen)\b",
@@ -78,8 +86,11 @@ _OTHER_LANGUAGES = (
     r"\bignora\s+(?:tutte\s+)?le\s+(?:istruzioni|regole)\s+precedenti\b",
     r"игнорируй(?:те)?\s+(?:все\s+)?(?:предыдущие|прежние)\s+(?:инструкции|указания|команды)",
     r"не\s+(?:говори(?:те)?|сообщай(?:те)?)\s+(?:об\s+этом\s+)?пользователю",
-    r"(?:忽略|无视|無視|忽視)(?:掉)?(?:之前|以上|先前|前面|此前|所有)(?:的)?(?:所有|一切)?(?:的)?(?:指令"
-    r"|指示|提示|说明|規則|规则)",
+    r"(?:忽略|无视|無視|忽視)(?:掉)?(?:之前|以上|先前|前面|此前|上面|上述|上文|所有|全部)(?:的)?(?:所有|一切|全部)?(?:的)?(?:指令"
+    r"|指示|提示|说明|規則|规则|命令)",
+    r"请(?:忽略|无视|忽视|忘记)[^。！？\n]{0,10}(?:指示|指令)",
+    r"पिछले\s+(?:सभी\s+)?(?:निर्देश|निर्देशों|आदेश|आदेशों)\s+(?:को\s+)?(?:अनदेखा|नज\x{93c}?रअंदाज|भूल)",
+    r"تجاهل(?:ي|وا)?\s+(?:جميع\s+|كل\s+)?(?:التعليمات|الأوامر|الإرشادات)\s+السابقة",
     r"(?:不要|别|不得)(?:告诉|告知|通知)(?:用户|使用者)",
     r"(?:以前|これまで|上記|前|今まで)の(?:すべての|全ての)?(?:指示|命令|プロンプト)(?:を|は)(?:すべて"
     r"|全て)?無視",
@@ -89,6 +100,23 @@ _OTHER_LANGUAGES = (
 )
 _INSTRUCTION = "(?i)" + "|".join(f"(?:{p})" for p in (*_ENGLISH, *_ROLE_SPOOFS, *_OTHER_LANGUAGES))
 
+_MIXED = r"[A-Za-z][\u{370}-\u{3ff}\u{400}-\u{4ff}]|[\u{370}-\u{3ff}\u{400}-\u{4ff}][A-Za-z]"
+"""A word of two scripts: its Cyrillic and Greek letters are there to look Latin."""
+_LOOKS = "а=a е=e о=o р=p с=c у=y х=x і=i ј=j ѕ=s ԁ=d һ=h ԛ=q ԝ=w к=k м=m т=t в=b н=h г=r п=n"
+_LOOKS_GREEK = "ο=o α=a ε=e ι=i κ=k ν=v ρ=p τ=t υ=u χ=x γ=y η=n"
+_PAIRS = [pair.split("=") for pair in f"{_LOOKS} {_LOOKS_GREEK}".split()]
+_LATIN = {old.upper(): new for old, new in _PAIRS} | dict(_PAIRS)
+
+
+def _instructs(texts: pl.Series) -> pl.Series:
+    """Which texts match, as they are or with look-alike letters made Latin."""
+    is_hit = texts.str.contains(_INSTRUCTION).fill_null(False)
+    mixed = (texts.str.contains(_MIXED).fill_null(False) & ~is_hit).arg_true()
+    if not mixed.len():
+        return is_hit
+    latin = texts.gather(mixed).str.replace_many(list(_LATIN), list(_LATIN.values()))
+    return is_hit.scatter(mixed, latin.str.contains(_INSTRUCTION))
+
 
 def injection_reason(contents: pl.Series, roles: pl.Series, tool_names: pl.Series) -> pl.Series:
     """Why a row must be quarantined: untrusted content that instructs the agent.
@@ -96,14 +124,14 @@ def injection_reason(contents: pl.Series, roles: pl.Series, tool_names: pl.Serie
     Args:
         contents: String; what the row says.
         roles: String; user, assistant, system, tool, web or anything else; null is untrusted.
-        tool_names: String; a named tool makes any row but the user's untrusted.
+        tool_names: String; a named tool makes a row untrusted, whatever its role.
 
     Returns:
         String series ``reason``: ``INSTRUCTION_REASON`` or null, a row each, in order.
     """
     frame = pl.DataFrame({"content": contents, "role": roles, "tool": tool_names})
-    is_own = pl.col("role").is_in(_BY_ROLE) & (pl.col("tool").is_null() | (pl.col("role") == "user"))
+    is_own = pl.col("role").is_in(_BY_ROLE) & pl.col("tool").is_null()
     rows = frame.select((~is_own.fill_null(False) & pl.col("content").is_not_null()).arg_true()).to_series()
-    hits = rows.filter(plain_texts(frame["content"].gather(rows)).str.contains(_INSTRUCTION))
+    hits = rows.filter(_instructs(plain_texts(frame["content"].gather(rows))))
     reasons = pl.Series("reason", [None], dtype=pl.String).new_from_index(0, frame.height)
     return reasons.scatter(hits, INSTRUCTION_REASON) if hits.len() else reasons

@@ -14,7 +14,11 @@ from transforms.schemas import EPISODES, INSTANT, REFUSALS, TEXTS
 from transforms.tagging import injection_reason, tag
 from transforms.validate import Defaults, as_refusals, clean, refuse
 
-_REDACTED = ("content", "speaker", "tool_arguments", "failure_reason", "feedback", "metadata")
+_REDACTED = ("content", "tool_arguments", "failure_reason", "feedback", "metadata", "parent_id")
+_REDACTED_LABELS = ("speaker", "tool_name", "source_file")
+"""Columns of few distinct values: each value is read once."""
+_SHOWN = ("content", "speaker", "tool_name", "failure_reason")
+"""Texts of a row that a recall shows or acts on: none may carry an order."""
 RESTRICTED_KINDS = ("card", "government_id", "iban")
 """What a tenant of ``redact.keep_restricted_tenants`` keeps readable; credentials never are."""
 _TAG_BREAK = "\x1f"
@@ -52,7 +56,7 @@ def normalise(
     """
     checked = refuse(clean(drafts, defaults), policy, as_of, defaults.timezone)
     valid = redacted(checked.filter(pl.col("reason").is_null()), policy)
-    reasons = injection_reason(valid["content"], valid["role"], valid["tool_name"])
+    reasons = _injection_reasons(valid)
     valid = valid.with_columns(
         reason=reasons,
         detail=pl.when(reasons.is_not_null()).then(pl.lit("Text of a tool reads as an order.")),
@@ -65,6 +69,15 @@ def normalise(
     )
     kept = tag(valid.filter(pl.col("reason").is_null()), policy)
     return Normalised(_named(kept, source, policy, as_of, buckets), refused)
+
+
+def _injection_reasons(frame: pl.DataFrame) -> pl.Series:
+    """Reason of each row, null for none: every text that is shown is held to the rule."""
+    held = [name for name in _SHOWN if name == "content" or frame[name].null_count() < frame.height]
+    found = [injection_reason(frame[name], frame["role"], frame["tool_name"]) for name in held]
+    return pl.DataFrame([part.alias(f"{n}") for n, part in enumerate(found)]).select(
+        reason=pl.coalesce(pl.all())
+    )["reason"]
 
 
 def redacted(frame: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -88,15 +101,38 @@ def _without(frame: pl.DataFrame, keep: tuple[str, ...]) -> pl.DataFrame:
     """Redacted but for the kept kinds."""
     held = [name for name in _REDACTED if frame[name].null_count() < frame.height]
     done = {name: redact(frame[name], keep_kinds=keep) for name in held}
+    labels = [name for name in _REDACTED_LABELS if frame[name].null_count() < frame.height]
+    done |= {name: _redacted_labels(frame[name], keep) for name in labels}
     if frame["tags"].list.len().sum():
-        done["tags"] = redact(frame["tags"].list.join(_TAG_BREAK), keep_kinds=keep)
-        tags = pl.col("text").str.split(_TAG_BREAK)
-        texts = done["tags"].select(
-            text=pl.when(pl.col("text") == "").then(pl.lit([], TEXTS)).otherwise(tags)
-        )
-        done["tags"] = done["tags"].with_columns(texts)
+        done["tags"] = _redacted_tags(frame["tags"], keep)
     columns = {name: part["text"] for name, part in done.items()}
     return frame.with_columns(**columns, redactions=_kinds_found(done, frame.height))
+
+
+def _redacted_labels(labels: pl.Series, keep: tuple[str, ...]) -> pl.DataFrame:
+    """``redact`` of a series that repeats few values."""
+    values = labels.unique()
+    read = redact(values, keep_kinds=keep).with_columns(label=values)
+    rows = labels.to_frame("label").join(
+        read, on="label", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return rows.select("text", "redactions")
+
+
+def _redacted_tags(tags: pl.Series, keep: tuple[str, ...]) -> pl.DataFrame:
+    """Each tag by itself, so that no tag hides its neighbour; ``text`` is a list as ``tags`` is."""
+    rows = (tags.list.len() > 0).fill_null(False).arg_true()
+    flat = pl.DataFrame({"row": rows, "tag": tags.gather(rows)}).explode("tag")
+    read = _redacted_labels(flat["tag"], keep).with_columns(row=flat["row"])
+    held = read.group_by("row", maintain_order=True).agg(
+        "text", pl.col("redactions").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
+    )
+    numbered = tags.to_frame("tags").with_row_index("row")
+    joined = numbered.join(held, on="row", how="left", maintain_order="left")
+    none = pl.lit([], TEXTS)
+    return joined.select(
+        text=pl.coalesce("text", "tags"), redactions=pl.col("redactions").fill_null(none).cast(TEXTS)
+    )
 
 
 def _kinds_found(done: dict[str, pl.DataFrame], height: int) -> pl.Series:

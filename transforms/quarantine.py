@@ -11,6 +11,8 @@ from transforms.policy import RedactPolicy
 from transforms.redact import redact
 from transforms.schemas import INSTANT, QUARANTINE
 
+_REDACTED = ("raw", "source_file")
+
 
 def quarantined(
     refusals: pl.DataFrame, *, source: str, policy: RedactPolicy, as_of: datetime, buckets: int
@@ -21,13 +23,10 @@ def quarantined(
     one, and can count the others.
     """
     tenants = refusals["tenant_id"].fill_null("")
-    raw = (
-        redact(refusals["raw"], keep_kinds=policy.keep_kinds)["text"]
-        if policy.is_enabled
-        else refusals["raw"]
-    )
+    if policy.is_enabled:
+        read = [redact(refusals[name], keep_kinds=policy.keep_kinds)["text"] for name in _REDACTED]
+        refusals = refusals.with_columns(text.alias(name) for text, name in zip(read, _REDACTED, strict=True))
     frame = refusals.with_columns(
-        raw=raw,
         tenant_bucket=ids.tenant_buckets(tenants, buckets),
         source=pl.lit(source),
         retry_count=pl.lit(0),

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 Span = tuple[int, int]
 
 _DIGITS = re.compile(r"[0-9]+")
-_CARD_RUN = re.compile(r"[0-9](?:[ -]?[0-9]){12,}+")
+_CARD_RUN = re.compile(r"[0-9](?:(?:[-._]| {1,2})?[0-9]){12,}+")
 # Issuer ranges: Visa, Mastercard, Amex, Diners, JCB, Discover, UnionPay, Maestro, Mir, Troy, RuPay.
 _CARD_ISSUER = re.compile(
     r"4(?:.{12}|.{15}|.{18})|(?:5[1-5]|2[2-7]).{14}|3[47].{13}|3(?:0[0-5]|095|[689]).{11,13}"
@@ -32,11 +33,16 @@ def has_luhn(digits: str) -> bool:
 def _is_card(text: str, groups: list[re.Match[str]]) -> bool:
     start, end = groups[0].start(), groups[-1].end()
     digits = "".join(g.group() for g in groups)
+    gaps = {text[a.end() : b.start()] for a, b in pairwise(groups)}
+    if gaps - {" ", "-", ""} and (len(gaps) > 1 or tuple(len(g.group()) for g in groups) not in _CARD_GROUPS):
+        return False
     before, after = text[max(0, start - 1) : start], text[end : end + 2]
-    if before.isascii() and (before.isalnum() or (before in {".", "_"} and before)):
+    if before.isascii() and (before.isalnum() or before == "."):
         return False
-    if before == "-" and text[start - 2 : start - 1].isalpha():
-        return False
+    if before in {"-", "_"} and start > 1:
+        earlier = text[start - 2]
+        if earlier.isdigit() if before == "_" else earlier.isalpha():
+            return False
     if (after[:1].isascii() and after[:1].isalnum()) or (after[:1] == "." and after[1:].isdigit()):
         return False
     return (
@@ -186,7 +192,10 @@ def find_ibans(text: str) -> Iterator[Span]:
             yield head.start(), rest.end()
 
 
-_IPV4 = re.compile(r"(?<![A-Za-z0-9_.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![A-Za-z0-9_]|\.[0-9]|-[A-Za-z])")
+_IPV4 = re.compile(
+    r"(?<![A-Za-z0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![A-Za-z0-9]|\.[0-9]|-[A-Za-z]|-[0-9]{1,3}_"
+    r"|_(?:amd|arm|all|x86|x64|i386|win|linux|darwin|mac))"
+)
 _IPV4_QUICK = re.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]")
 _IPV6_QUICK = re.compile(r"[0-9A-Fa-f]{4}:[0-9A-Fa-f:]")
 _VERSION_BEFORE = re.compile(
@@ -195,13 +204,30 @@ _VERSION_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _IPV6 = re.compile(
-    r"(?<![A-Za-z0-9_:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,8}(?:(?:\.[0-9]{1,3}){3})?(?![A-Za-z0-9_:])"
+    r"(?:(?<![A-Za-z0-9:.])|(?<=[^0-9:.]:))(?!:[^:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,8}"
+    r"(?:(?:\.[0-9]{1,3}){3})?(?![A-Za-z0-9:])"
 )
 # Blocks in use; the rest is far more often code (a::b) than an address.
 _IPV6_BLOCKS = [
     ipaddress.IPv6Network(n)
     for n in ("2000::/3", "fc00::/7", "fe80::/10", "ff00::/12", "::ffff:0:0/96", "64:ff9b::/96")
 ]
+
+
+_PRODUCT_BEFORE = re.compile(
+    r"\b(?:postgres|postgresql|oracle|mysql|mariadb|java|jdk|windows|office|ios|android)[ \t]\Z",
+    re.IGNORECASE,
+)
+_MAX_VERSION = 40
+
+
+def _is_version(text: str, start: int, parts: list[str]) -> bool:
+    """Whether four dotted numbers follow a word for versions, or small ones the name of a product."""
+    before = text[max(0, start - 12) : start]
+    if _VERSION_BEFORE.search(before):
+        return True
+    is_small = parts[0] != "10" and max(map(int, parts)) < _MAX_VERSION
+    return is_small and _PRODUCT_BEFORE.search(before) is not None
 
 
 def find_ips(text: str) -> Iterator[Span]:
@@ -211,7 +237,7 @@ def find_ips(text: str) -> Iterator[Span]:
         if any(int(p) > 255 or (p[0] == "0" and len(p) > 1) for p in parts):
             continue
         is_plain = parts[0] in {"127", "0"} or m.group() == "255.255.255.255"
-        if not is_plain and not _VERSION_BEFORE.search(text[max(0, m.start() - 12) : m.start()]):
+        if not is_plain and not _is_version(text, m.start(), parts):
             yield m.span()
     for m in _IPV6.finditer(text) if _IPV6_QUICK.search(text) else ():
         try:

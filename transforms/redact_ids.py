@@ -40,7 +40,7 @@ _DOCUMENT = re.compile(
     _FLAGS,
 )
 
-DIGIT_GATE = r"[0-9](?:[ ().\-/]{0,3}[0-9]){6}"
+DIGIT_GATE = r"[0-9](?:[ ().\-/_]{0,3}[0-9]){6}"
 """Seven digits at most three separators apart: in every phone, card and most ids; few other texts."""
 SHAPE_GATE = (
     r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]|(?i:[A-Z]{6}[0-9]{2}[A-Z][0-9]{2}[A-Z][0-9]{3}[A-Z])"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 Span = tuple[int, int]
 
@@ -25,9 +26,25 @@ _NORTH_AMERICAN = re.compile(
 )
 _ROUND_GROUPS = re.compile(r"[0-9]00 [0-9]{3} |[0-9]{3} [0-9]00 ")
 _TRUNK_ZERO = re.compile(
-    r"(?<![A-Za-z0-9_.,:/+-])\(?0[1-9][0-9]{0,4}\)?(?:[ .\-/][0-9]{2,8}){1,4}(?![A-Za-z0-9_:]|[.,/-][0-9])"
+    r"(?<![A-Za-z0-9_.,/+-])(?<![0-9]:)\(?0[1-9][0-9]{0,4}\)?(?:[ .\-/][0-9]{2,8}){1,4}"
+    r"(?![A-Za-z0-9_:]|[.,/-][0-9])"
 )
-_EAST_ASIAN = re.compile(r"(?<![A-Za-z0-9_.,:/+-])1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}(?![A-Za-z0-9_]|-[0-9])")
+_BEFORE = r"(?<![A-Za-z0-9_.,/+-])(?<![0-9][: ])"
+_AFTER = r"(?![A-Za-z0-9_]|[ .,-][0-9])"
+_EAST_ASIAN = re.compile(
+    r"(?<![A-Za-z0-9_.,/+-])(?<![0-9]:)1[3-9][0-9][ -][0-9]{4}[ -][0-9]{4}(?![A-Za-z0-9_]|-[0-9])"
+)
+_RUSSIAN = re.compile(
+    rf"{_BEFORE}8[ -]?(?:\([3-9][0-9]{{2}}\) ?|[3-9][0-9]{{2}}[ -])[0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}}{_AFTER}"
+)
+_BRAZILIAN = re.compile(rf"{_BEFORE}\([1-9][0-9]\) ?9?[0-9]{{4}}-[0-9]{{4}}{_AFTER}")
+_ITALIAN = re.compile(rf"{_BEFORE}3[2-9][0-9][ -][0-9]{{3}}[ -][0-9]{{4}}{_AFTER}")
+# Nouns whose numbers are grouped like phones but are not.
+_OTHER_NUMBER = re.compile(
+    r"(?<![A-Za-z])(?:(?:invoice|ticket|room|chapter|rechnung|kapitel|part[ \t](?:no|nr|number)\b)"
+    r"(?:[ \t](?:no|nr|number|nummer|id)\b)?)[.:# \t]{0,3}\(?\Z",
+    re.IGNORECASE,
+)
 _PHONE_WORD = re.compile(
     r"(?:(?<![a-z])(?:tele|cell|mobile )?phone|(?<![a-z])(?:tel|fax|mobile|whatsapp|telefono|tel[eé]fono"
     r"|t[eé]l[eé]phone|telefone|celular|m[oó]vil|cellulare|telefon|handynummer|portable)(?![a-z])"
@@ -63,6 +80,10 @@ def _international(text: str) -> Iterator[Span]:
             yield m.start(), groups[-1].end()
 
 
+def _is_other_number(text: str, start: int) -> bool:
+    return _OTHER_NUMBER.search(text[max(0, start - 28) : start]) is not None
+
+
 def _trunk_zero(text: str) -> Iterator[Span]:
     last_end = 0
     for m in _TRUNK_ZERO.finditer(text):
@@ -74,17 +95,36 @@ def _trunk_zero(text: str) -> Iterator[Span]:
             continue
         if text[max(0, m.start() - 2) : m.start() - 1].isdigit() and m.start() - 1 != last_end:
             continue
+        is_counting = len({int(b) - int(a) for a, b in pairwise(groups)}) == 1 and int(groups[1]) < 100
+        if is_counting or _is_other_number(text, m.start()):
+            continue
         if 9 <= sum(map(len, groups)) <= 12 and not _DATE.search(m.group()):
             last_end = m.end()
             yield m.span()
 
 
 def _north_american(text: str) -> Iterator[Span]:
-    return (m.span() for m in _NORTH_AMERICAN.finditer(text) if not _ROUND_GROUPS.search(m.group()))
+    for m in _NORTH_AMERICAN.finditer(text):
+        if not _ROUND_GROUPS.search(m.group()) and not _is_other_number(text, m.start()):
+            yield m.span()
 
 
 def _east_asian(text: str) -> Iterator[Span]:
     return (m.span() for m in _EAST_ASIAN.finditer(text))
+
+
+def _russian(text: str) -> Iterator[Span]:
+    return (m.span() for m in _RUSSIAN.finditer(text))
+
+
+def _brazilian(text: str) -> Iterator[Span]:
+    return (m.span() for m in _BRAZILIAN.finditer(text))
+
+
+def _italian(text: str) -> Iterator[Span]:
+    for m in _ITALIAN.finditer(text):
+        if not _ROUND_GROUPS.search(m.group()) and not _is_other_number(text, m.start()):
+            yield m.span()
 
 
 def find_phones_by_word(text: str) -> Iterator[Span]:
@@ -102,6 +142,9 @@ _PHONES = (
     (re.compile("[0-9]{3}[ .-][0-9]{4}"), _north_american),
     (re.compile(r"0[1-9][0-9]{0,4}\)?[ .\-/][0-9]{2}"), _trunk_zero),
     (re.compile("[0-9]{4}[ -][0-9]{4}"), _east_asian),
+    (re.compile("[0-9]{3}-[0-9]{2}-[0-9]{2}"), _russian),
+    (re.compile(r"\([1-9][0-9]\)"), _brazilian),
+    (re.compile("3[2-9][0-9][ -][0-9]{3}[ -]"), _italian),
 )
 PHONE_WORDS = (
     "phone", "tel", "tél", "fax", "mobile", "whatsapp", "celular", "movil", "móvil", "cellulare",
@@ -110,7 +153,29 @@ PHONE_WORDS = (
 
 
 def find_phones(text: str) -> Iterator[Span]:
-    """Phone numbers: +country, 00country, North American, trunk-zero, 3-4-4 East Asian."""
+    """Phone numbers: +country, 00country, North American, trunk-zero, East Asian and others."""
     for quick, find in _PHONES:
         if quick.search(text):
             yield from find(text)
+
+
+CONTACT_WORDS = (
+    "contact", "kontakt", "contatt", "contato", "call", "ring", "dial", "sms", "reach", "anruf",
+    "rückruf", "erreich", "appele", "joindre", "llám", "llama", "ligue", "chiama", "звон", "联系",
+    "致电", "拨打", "連絡",
+)  # fmt: skip
+_CONTACT = re.compile(
+    r"(?:(?<![a-z])(?:contact[oe]?|kontakt|contatt[oi]|contato|call|ring|dial|sms|reach|anruf(?:en)?|rückruf"
+    r"|erreichbar|erreichen|appele[rz]|joindre|llámame|llama|ligue|chiama(?:mi)?)(?![a-z])"
+    r"|[Пп]озвон\w{1,4}|联系(?:方式|我)?|致电|拨打|連絡先?)"
+    r"(?:[ \t:,.(\"'=]|\b(?:me|us|him|her|at|on|number|no|is|under|unter|auf|au|al|en|via|my|mich"
+    r"|è|は|是)\b){0,8}"
+    r"((?:0[1-9][0-9]{8,9}|1[3-9][0-9]{9}|[2-9][0-9]{2}[2-9][0-9]{6}"
+    r"|[2-9][0-9]{1,2}[ -][0-9]{3,4}[ -][0-9]{3,4}))(?![0-9A-Za-z_]|[-. ][0-9])",
+    re.IGNORECASE,
+)
+
+
+def find_phones_by_contact(text: str) -> Iterator[Span]:
+    """Numbers in the shape of a phone, unspaced too, right after a word such as call or contact."""
+    return (m.span(1) for m in _CONTACT.finditer(text))

@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from transforms import redact_checks, redact_emails, redact_ids, redact_phones, redact_secrets
+from transforms import (
+    redact_checks,
+    redact_commands,
+    redact_emails,
+    redact_ids,
+    redact_phones,
+    redact_secrets,
+)
 from transforms.redact_vendors import VENDOR_FORMATS
 
 Span = tuple[int, int]
@@ -84,6 +91,20 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "api_key", redact_secrets.find_keys, redact_secrets.KEY_GATE, redact_secrets.KEY_WORDS, is_lower=True
     ),
+    Rule(
+        "password",
+        redact_commands.find_command_passwords,
+        redact_commands.COMMAND_GATE,
+        redact_commands.COMMAND_WORDS,
+    ),
+    Rule(
+        "password",
+        redact_commands.find_short_passwords,
+        redact_commands.SHORT_GATE,
+        redact_commands.SHORT_WORDS,
+        is_lower=True,
+    ),
+    Rule("token", redact_commands.find_cookies, redact_commands.COOKIE_GATE, ("cookie",), is_lower=True),
     Rule("token", redact_secrets.find_tokens, redact_secrets.TOKEN_GATE, ("token",), is_lower=True),
     Rule(
         "email",
@@ -109,6 +130,14 @@ RULES: tuple[Rule, ...] = (
         redact_phones.find_phones_by_word,
         _DIGITS,
         redact_phones.PHONE_WORDS,
+        is_lower=True,
+        needs_digits=True,
+    ),
+    Rule(
+        "phone",
+        redact_phones.find_phones_by_contact,
+        _DIGITS,
+        redact_phones.CONTACT_WORDS,
         is_lower=True,
         needs_digits=True,
     ),

@@ -55,7 +55,7 @@ KEY_GATE = _gate(_KEY_KEYS, "api-key secret secret-key")
 _TOKEN = _pattern("token", "token")
 TOKEN_GATE = _gate("token", "token")
 
-_PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(
     r"\$[{(A-Z]|\{|<|%[(s]|your|my[_-]|example|change[_-]?me|placeholder|redacted|hidden|string\b"
     r"|required|optional"
     r"|null\b|none\b|true\b|false\b|undefined\b|process\.env|os\.|env[.:]|\[",
@@ -63,7 +63,7 @@ _PLACEHOLDER = re.compile(
 )
 _CODE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_][\w.]*[(\[]", re.ASCII)
 _PATH = re.compile(r"https?://|[~.]{0,2}/|[A-Za-z]:[\\/]")
-_SLUG = re.compile(r"(?:[vV]?[0-9]{1,4}|[A-Za-z]+)(?:[-_.:/](?:[vV]?[0-9]{1,4}|[A-Za-z]+))*+\Z")
+SLUG = re.compile(r"(?:[vV]?[0-9]{1,4}|[A-Za-z]+)(?:[-_.:/](?:[vV]?[0-9]{1,4}|[A-Za-z]+))*+\Z")
 _QUERY_NEXT = re.compile(r"[&;,][A-Za-z_]\w*=", re.ASCII)
 _MIN_KEY_BITS = 3.0
 """Shannon bits a character. Words and slugs lie below, random hex of 16 digits above 3."""
@@ -77,7 +77,7 @@ def entropy(text: str) -> float:
 
 def is_password(value: str, word: str, is_quoted: bool) -> bool:
     """Whether the value after a password word looks like a password and not like prose or code."""
-    if _PLACEHOLDER.match(value) or _CODE.match(value) or (word == "pwd" and _PATH.match(value)):
+    if PLACEHOLDER.match(value) or _CODE.match(value) or (word == "pwd" and _PATH.match(value)):
         return False
     if any(c.isspace() for c in value):
         return is_quoted and word == "passphrase"
@@ -95,7 +95,7 @@ def is_key(value: str, word: str, is_quoted: bool) -> bool:
     """Whether the value after a key or token word is random enough to be one."""
     if len(value) < 12 or any(c.isspace() for c in value):
         return False
-    if _PLACEHOLDER.match(value) or _CODE.match(value) or _PATH.match(value) or _SLUG.match(value):
+    if PLACEHOLDER.match(value) or _CODE.match(value) or _PATH.match(value) or SLUG.match(value):
         return False
     has_digit, has_letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
     return has_digit and has_letter and entropy(value) >= _MIN_KEY_BITS
@@ -149,7 +149,7 @@ def find_authorizations(text: str) -> Iterator[Span]:
         if any(c.isdigit() for c in value) or (is_basic and not value.islower()):
             yield m.span(2)
     for m in _BEARER.finditer(text):
-        if any(c.isdigit() for c in m.group(1)) and not _SLUG.match(m.group(1)):
+        if any(c.isdigit() for c in m.group(1)) and not SLUG.match(m.group(1)):
             yield m.span(1)
 
 
@@ -159,7 +159,7 @@ _URL = re.compile(r"://[^\s/:@\"'<>]{0,200}:([^\s/\"'<>]{1,200})@(?=[A-Za-z0-9\[
 def find_url_passwords(text: str) -> Iterator[Span]:
     """The password in scheme://user:password@host."""
     for m in _URL.finditer(text):
-        if not _PLACEHOLDER.match(m.group(1)) and m.group(1).strip("*x."):
+        if not PLACEHOLDER.match(m.group(1)) and m.group(1).strip("*x."):
             yield m.span(1)
 
 

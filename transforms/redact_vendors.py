@@ -31,6 +31,8 @@ VENDOR_FORMATS: tuple[tuple[str, ...], ...] = (
     ("api_key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{40,}+={0,2})"),
     ("api_key", "SharedAccessKey=", r"SharedAccessKey=([A-Za-z0-9+/]{30,}+={0,2})"),
     ("token", "sig=", r"[?&;]sig=([A-Za-z0-9%+/]{40,}+={0,2})", "sig=[A-Za-z0-9%+/]{40}"),
+    ("token", "X-Amz-", r"X-Amz-(?:Signature|Credential|Security-Token)=([A-Za-z0-9%+/_.-]{16,}+={0,2})"),
+    ("token", "X-Goog-", r"X-Goog-(?:Signature|Credential)=([A-Za-z0-9%+/_.-]{16,}+={0,2})"),
     ("token", "dapi", rf"{_B}dapi[0-9a-f]{{32}}(?:-[0-9])?{_E}"),
     ("token", "_v1_", rf"{_B}do[opr]_v1_[0-9a-f]{{64}}", "_v1_[0-9a-f]{64}"),
     ("api_key", "v1.0-", rf"{_B}v1\.0-[0-9a-f]{{24}}-[0-9a-f]{{146}}"),

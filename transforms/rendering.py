@@ -37,16 +37,20 @@ COLUMNS = (
 )
 """What an opening tag is made of."""
 
-# C0 but tab and line feed, DEL and C1, line and paragraph separators, zero-width spaces and
-# joiners that no script needs, bidirectional overrides, byte-order mark, surrogates, and the tag
-# and variation planes in which ASCII can be smuggled unseen.
+# C0 but tab and line feed, DEL and C1, line and paragraph separators, fillers and zero-width
+# characters that no script needs, bidirectional marks and overrides, byte-order mark,
+# surrogates, and the tag and variation planes in which ASCII can be smuggled unseen. ZWNJ, ZWJ
+# and the variation selectors of emoji stay.
 _INVISIBLE = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff"
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2800\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufffb\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff"
     "\ud800-\udfff\U000e0000-\U000e0fff"
 )
 _IN_TEXT = re.compile(rf"[&<{_INVISIBLE}\n]|\[(?=/?INST\])")
 _IN_ATTRIBUTE = re.compile(rf'[&<>"\t\n{_INVISIBLE}]')
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_MAX_BY_CHARS = 64
+"""A name is short; a longer ``by`` is cut, so that it cannot hold a text of its own."""
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 _TRANSIENT = re.compile(
@@ -102,11 +106,15 @@ def _opening(row: dict[str, Any]) -> str:
         "id": row["memory_id"],
         "kind": row["kind"],
         "date": row["event_at"].date().isoformat(),
-        "by": row["speaker"] or row["role"],
+        "by": _cut(row["speaker"] or row["role"]),
         "note": steer(row["outcome"], row["failure_reason"]),
     }
     shown = (f" {name}={_attribute(value)}" for name, value in pairs.items() if value)
     return f"<memory{''.join(shown)}>"
+
+
+def _cut(name: str | None) -> str | None:
+    return name if name is None or len(name) <= _MAX_BY_CHARS else f"{name[: _MAX_BY_CHARS - 1]}…"
 
 
 def _attribute(value: str) -> str:

@@ -259,3 +259,11 @@ def test_what_a_run_says_about_bad_rows_holds_no_content(tmp_path: Path, command
     for table in (EPISODES, QUARANTINE):
         held = content(job, table).select(pl.all().exclude("tags", "redactions").cast(pl.String))
         assert not held.select(pl.any_horizontal(pl.all().str.contains(secret, literal=True).any())).item()
+
+
+@pytest.mark.parametrize("kinds", ["", ",", "conversation,"])
+def test_an_empty_kind_is_a_usage_error(tmp_path: Path, command: Command, kinds: str) -> None:
+    command("--lake", tmp_path / "lake", "init")
+    words = ("--lake", tmp_path / "lake", "--json", "recall", "tide", "--tenant", "acme", "--user", "ana")
+    said = command(*words, "--kinds", kinds)
+    assert (said.code, said.error["code"]) == (2, "usage")

@@ -512,3 +512,63 @@ def _interrupt_at_first_request(server: ModelServer, process: subprocess.Popen[s
     process.send_signal(signal.SIGINT)
     waited.wait(0.3)
     server._closing.set()  # the hanging answers end, so that nothing waits for them
+
+
+@pytest.mark.parametrize("name", ['sp ace ünï 😀#?*{}"%', "tenant_bucket=5"])
+def test_nights_in_a_lake_of_an_odd_name(name: str, tmp_path: Path, command: Command) -> None:
+    lake = tmp_path / name
+    write(tmp_path / "a.jsonl", [row(n) for n in range(3)])
+    assert command("--lake", lake, "init", "--buckets", "2").code == 0
+    assert command("--lake", lake, "nightly", tmp_path / "a.jsonl", *AT).code == 0
+    write(tmp_path / "b.jsonl", [row(3, "the ferry leaves at dawn")])
+    assert command("--lake", lake, "nightly", tmp_path / "b.jsonl", *AT).code == 0
+    again = command("--json", "--lake", lake, "nightly", tmp_path / "b.jsonl", *AT).json
+    assert [step["state"] for step in again["steps"]] == ["unchanged"] * 3
+    found = command("--json", "--lake", lake, "recall", "ferry at dawn", *SCOPE).json["results"]
+    assert found[0]["text"] == "the ferry leaves at dawn"
+
+
+@pytest.mark.parametrize("damage", ["shortened", "missing", "scrambled"])
+def test_a_damaged_data_file_is_a_fault_of_the_lake(lake: Path, damage: str, command: Command) -> None:
+    file = next((lake / "tables" / "episodes").rglob("*.parquet"))
+    data = file.read_bytes()
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(data[:100] if damage == "shortened" else data[:4] + bytes(len(data) - 8) + data[-4:])
+    said = command("--json", "--lake", lake, "status")
+    assert (said.code, said.error["code"]) == (5, "lake")
+    assert "backup" in said.error["remedy"]
+
+
+def test_a_panic_of_a_library_is_a_fault_of_the_lake(
+    lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from polars.exceptions import PanicException
+
+    from flows import status
+
+    def broken(job: object) -> object:
+        raise PanicException("index out of range")
+
+    monkeypatch.setattr(status, "status_of", broken)
+    said = command("--json", "--lake", lake, "status")
+    assert (said.code, said.error["code"]) == (5, "lake")
+
+
+def test_buckets_have_a_limit(tmp_path: Path, command: Command) -> None:
+    said = command("--json", "--lake", tmp_path / "lake", "init", "--buckets", "1025")
+    assert (said.code, said.error["code"]) == (2, "usage")
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["[embedder]\n{key} = 1\n", "{key} = 1\n", "[recall.type_bonus]\n{key} = 0.1\n"]
+)
+def test_a_secret_in_the_place_of_a_key_is_not_shown(text: str, tmp_path: Path, command: Command) -> None:
+    secret = "sk-" + "proj-" + "Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
+    (tmp_path / "slowwave.toml").write_text(text.replace("{key}", f'"{secret}"'))
+    said = command("--config", tmp_path / "slowwave.toml", "status")
+    assert said.code == 4
+    assert secret not in said.err
+    assert "[REDACTED:" in said.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,32 @@ def test_an_endpoint_of_the_configuration_embeds_and_a_failing_one_loses_nothing
         assert len([text for text in texts if "harbour" in text]) == 20 - kept
         found = command(*words, "recall", "harbour", "--tenant", "acme", "--user", "ana").json  # type: ignore[operator]
         assert found["results"]
+
+
+@pytest.mark.parametrize("lost", ["vectors", "episodes"])
+def test_vectors_lost_with_a_restored_table_come_back(tmp_path: Path, lost: str) -> None:
+    root = landed(tmp_path, 5)
+    run_embed(job_on(root))
+    backup = tmp_path / "backup"
+    shutil.copytree(root / "tables", backup)
+    landed(tmp_path, 8)
+    run_embed(job_on(root))
+    for name in {"vectors", lost}:
+        shutil.rmtree(root / "tables" / name)
+        shutil.copytree(backup / name, root / "tables" / name)
+    if lost == "episodes":
+        landed(tmp_path, 9)  # its version is that of the hint again
+    job = job_on(root)
+    run_embed(job)
+    assert content(job, VECTORS).height == content(job).height
+
+
+@pytest.mark.parametrize("junk", [b"", b"[]", b"{}", b"\xff\x00\x93", b'{"episodes_version": "x"}'])
+def test_a_state_that_cannot_be_read_counts_as_none(tmp_path: Path, junk: bytes) -> None:
+    root = landed(tmp_path, 5)
+    run_embed(job_on(root))
+    [state] = (root / "state").glob("embedded-*.json")
+    state.write_bytes(junk)
+    again = run_embed(job_on(root))
+    assert (again.rows_in, again.rows_out) == (5, 0)
+    assert run_embed(job_on(root)).state == "unchanged"

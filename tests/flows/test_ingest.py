@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flows import notes
 from lake import landing, tables
 from lake.sources import open_sources
 from tests.flows.lakes import (
@@ -232,7 +234,7 @@ def test_landed_lines_that_are_no_rows_are_quarantined(tmp_path: Path) -> None:
         file.write(json.dumps({"quarantine": misfit}).encode() + b"\n")
     tally = ingest(job)
     assert (tally["landed"], tally["quarantined"]) == (1, 4)
-    assert tally["reasons"] == {"truncated_json": 4}
+    assert tally["reasons"] == {"bad_value": 3, "truncated_json": 1}
 
 
 def test_many_landed_segments_go_in_bounded_portions(tmp_path: Path) -> None:
@@ -272,3 +274,153 @@ def test_sources_are_opened_one_at_a_time(tmp_path: Path) -> None:
 
     run_ingest(job, sources())
     assert opened == ["first", "second"]
+
+
+def test_a_file_broken_near_its_start_stops_nobody(tmp_path: Path) -> None:
+    """What stands before the break lands, one row tells of the break, and the next file is read."""
+    source = tmp_path / "traces"
+    source.mkdir()
+    dice = random.Random(11)
+    lines = b"".join(
+        json.dumps(row(n, "".join(dice.choices("abcdefghij ", k=400)))).encode() + b"\n" for n in range(1_500)
+    )
+    packed = {"gz": gzip.compress(lines), "zst": zstd(lines)}
+    for name, data in packed.items():
+        (source / f"a-none.{name}").write_bytes(data[:12])
+        (source / f"c-cut.{name}").write_bytes(data[: len(data) // 2])
+    flipped = bytearray(packed["gz"])
+    flipped[len(flipped) // 3] ^= 0x55
+    (source / "b-flipped.gz").write_bytes(flipped)
+    (source / "d.zip").write_bytes(b"PK\x03\x04junk")
+    write(source / "e.jsonl", [row(5_000)])
+    job = job_on(tmp_path / "lake")
+    first = ingest(job, source)
+    damaged = content(job, QUARANTINE).filter(reason="damaged_file")
+    assert sorted(damaged["source_file"]) == [
+        "a-none.gz",
+        "a-none.zst",
+        "b-flipped.gz",
+        "c-cut.gz",
+        "c-cut.zst",
+        "d.zip",
+    ]
+    assert content(job).filter(source_file="e.jsonl").height == 1
+    assert first["landed"] > 500
+    again = ingest(job, source)
+    assert (again["landed"], again["quarantined"], again["unchanged_files"]) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("name", ["gz", "zst"])
+def test_a_lone_damaged_file_is_quarantined_too(tmp_path: Path, name: str) -> None:
+    lines = b"".join(json.dumps(row(n)).encode() + b"\n" for n in range(20))
+    (tmp_path / f"a.{name}").write_bytes({"gz": gzip.compress, "zst": zstd}[name](lines)[:12])
+    job = job_on(tmp_path / "lake")
+    tally = ingest(job, tmp_path / f"a.{name}", write(tmp_path / "b.jsonl", [row(1)]))
+    assert (tally["landed"], tally["reasons"]) == (1, {"damaged_file": 1})
+
+
+def zstd(data: bytes) -> bytes:
+    out = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(out, "zstd") as stream:
+        stream.write(data)
+    packed: bytes = out.getvalue().to_pybytes()
+    return packed
+
+
+def test_rows_lost_with_a_restored_table_come_back(tmp_path: Path) -> None:
+    """A note outlives the rows it speaks of; then the file is read again, whatever the versions say."""
+    job, root = job_on(tmp_path / "lake"), tmp_path / "lake" / "tables"
+    ingest(job, write(tmp_path / "a.jsonl", [row(1)]))
+    shutil.copytree(root, tmp_path / "backup")
+    later = write(tmp_path / "b.jsonl", [row(2), "{"])
+    ingest(job, later)
+    assert ingest(job, later)["unchanged_files"] == 1
+    shutil.rmtree(root)
+    shutil.copytree(tmp_path / "backup", root)
+    for n in range(3, 6):  # the versions grow past those of the note
+        ingest(job, write(tmp_path / f"{n}.jsonl", [row(n), "{" * n]))
+    again = ingest(job, tmp_path / "a.jsonl", later)
+    assert (again["unchanged_files"], again["landed"], again["quarantined"]) == (1, 1, 1)
+    assert content(job).height == 5
+
+
+@pytest.mark.parametrize("lost", ["tables", "tables/episodes/_delta_log", "tables/quarantine"])
+def test_rows_lost_with_their_table_come_back(tmp_path: Path, lost: str) -> None:
+    job = job_on(tmp_path / "lake")
+    file = write(tmp_path / "a.jsonl", [row(1), row(2), "{"])
+    ingest(job, file)
+    shutil.rmtree(tmp_path / "lake" / lost)
+    assert ingest(job, file)["unchanged_files"] == 0
+    assert content(job).height == 2
+    assert content(job, QUARANTINE).height == 1
+
+
+def test_rows_refused_for_their_time_land_at_a_later_instant(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", [row(n) for n in range(5)])
+    early = job_on(tmp_path / "lake", as_of=AS_OF.replace(year=2025))
+    assert ingest(early, file)["reasons"] == {"time_out_of_range": 5}
+    assert ingest(early, file)["duplicates"] == 5
+    job = job_on(tmp_path / "lake")
+    assert ingest(job, file)["landed"] == 5
+    assert ingest(job, file)["unchanged_files"] == 1
+
+
+def test_other_readers_read_a_file_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, file = job_on(tmp_path / "lake"), write(tmp_path / "a.jsonl", [row(1)])
+    ingest(job, file)
+    monkeypatch.setattr(notes, "READERS_VERSION", notes.READERS_VERSION + 1)
+    assert ingest(job, file)["unchanged_files"] == 0
+    assert ingest(job, file)["unchanged_files"] == 1
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [b"", b"[]", b"{}", b"null", b"\xff\x00\x93", b"{", b'{"rows_in": "x", "marks": 3}', b"[" * 99_999],
+)
+def test_a_note_that_cannot_be_read_counts_as_none(tmp_path: Path, junk: bytes) -> None:
+    job, file = job_on(tmp_path / "lake"), write(tmp_path / "a.jsonl", [row(1)])
+    ingest(job, file)
+    [note] = (tmp_path / "lake" / "state" / "ingested").rglob("*.json")
+    note.write_bytes(junk)
+    tally = ingest(job, file)
+    assert (tally["unchanged_files"], tally["duplicates"]) == (0, 1)
+    assert ingest(job, file)["unchanged_files"] == 1
+
+
+BREACHES: list[dict[str, Any]] = [
+    {"content": None},
+    {"kind": "weird"},
+    {"sensitivity": None},
+    {"outcome": "maybe"},
+    {"redactions": "x"},
+    {"tags": [1, 2]},
+    {"tags": ["a", None]},
+    {"importance": "abc"},
+    {"importance": 7},
+    {"event_at": "9999-99-99"},
+    {"event_at": None},
+    {"episode_id": 5},
+    {"tenant_bucket": "x"},
+]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_landed_lines_against_the_rules_stop_nobody(tmp_path: Path, together: bool) -> None:
+    job = job_on(tmp_path / "lake")
+    landing.append(job.lake, [row(1)], now=AS_OF)
+    [segment] = (tmp_path / "lake" / landing.PREFIX).rglob("*.jsonl")
+    whole = json.loads(segment.read_bytes())["episodes"]
+    breaches = BREACHES if together else BREACHES[:4]
+    lines = [
+        {"episodes": {**whole, "episode_id": f"{n:032d}", **breach}} for n, breach in enumerate(breaches, 1)
+    ]
+    odd = {"tenant_bucket": 77, "month": "xx", "episode_id": "f" * 32}
+    with segment.open("ab") as file:
+        file.write(b"".join(json.dumps(x).encode() + b"\n" for x in [*lines, {"episodes": {**whole, **odd}}]))
+    tally = ingest(job)
+    assert (tally["landed"], tally["reasons"]) == (2, {"bad_value": len(breaches)})
+    held = content(job)
+    assert held["month"].unique().to_list() == ["2026-06"]
+    assert held["tenant_bucket"].unique().to_list() == [job.lake.bucket("acme")]
+    assert content(job, QUARANTINE)["tenant_id"].unique().to_list() == ["acme"]
+    assert job.lake.storage.entries(landing.PREFIX) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -214,3 +215,21 @@ def test_status_shows_what_is_live_kept_and_behind(tmp_path: Path, command: Comm
     assert index["kept"] == ["gen-000001", "gen-000002"]
     assert index["commits_behind"] > 0
     assert "gen-000001" in command(*words, "status").out
+
+
+def test_a_table_put_back_and_grown_to_the_same_version_builds_anew(tmp_path: Path) -> None:
+    job = night(tmp_path, 2)
+    tables = tmp_path / "lake" / "tables"
+    shutil.copytree(tables, tmp_path / "backup")
+    night(tmp_path, 3)
+    shutil.rmtree(tables)
+    shutil.copytree(tmp_path / "backup", tables)
+    before = load_manifest(job.lake, live(job))
+    ingest(job, write(tmp_path / "other.jsonl", [row(40)]))
+    run_embed(job)
+    assert run_publish(job).state == "done"
+    after = load_manifest(job.lake, live(job))
+    assert (before.inputs["episodes"], before.inputs["vectors"]) == (
+        after.inputs["episodes"],
+        after.inputs["vectors"],
+    )

@@ -238,3 +238,31 @@ def test_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_storage(f"file://{tmp_path}/a%20b").uri == f"{tmp_path}/a b"
     with pytest.raises(LakeError, match="gs:// are not supported"):
         open_storage("gs://bucket/lake")
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a]", "a^b", "a|b", "a\\b", "a%20b", "a\nb", "a\x7f", "a\udcffb"])
+def test_a_path_that_the_tables_cannot_have_is_refused_before_anything_is_written(
+    name: str, tmp_path: Path
+) -> None:
+    with pytest.raises(LakeError, match="cannot hold"):
+        open_storage(str(tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_home_of_nobody() -> None:
+    with pytest.raises(LakeError, match="no such home"):
+        open_storage("~no-such-user/lake")
+
+
+def test_a_file_system_that_holds_no_folders() -> None:
+    with pytest.raises(LakeError, match="not a directory that can hold a lake"):
+        open_storage("/proc/lake").write("a", b"x")
+
+
+def test_only_regular_files_are_entries(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "lake")
+    storage.write("landing/sealed-a", b"x")
+    (tmp_path / "secret").write_text("not of the lake")
+    (storage.path("landing") / "sealed-b").symlink_to(tmp_path / "secret")
+    os.mkfifo(storage.path("landing") / "open-c")
+    assert [entry.key for entry in storage.entries("landing")] == ["landing/sealed-a"]

@@ -343,3 +343,56 @@ def test_a_full_disk_commits_nothing_and_goes_on_when_there_is_space(
     small_disk(4000)
     tables.append(lake, EPISODES, big)
     assert names(lake) == sorted(["first", *noise])
+
+
+ODD_NAMES = (
+    "sp ace",
+    "ünï",
+    "a#b",
+    "{}",
+    'a"b',
+    "a?b",
+    "a*b",
+    "a=b",
+    "tenant_bucket=5",
+    "a%b",
+    "a:b'c",
+    "😀<&>",
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_lake_may_lie_below_any_name(name: str, tmp_path: Path) -> None:
+    lake = init_lake(str(tmp_path / name / "lake"), 4)
+    for text in ("one", "two"):
+        tables.append(lake, EPISODES, episodes(lake, "acme", [text], "2026-03"))
+    tables.append(lake, EPISODES, episodes(lake, "acme", ["three"], "2026-04"))
+    assert names(lake) == ["one", "three", "two"]
+    bucket = lake.bucket("acme")
+    found = tables.scan(lake, EPISODES, buckets=[bucket], months=["2026-03"]).collect()
+    assert sorted(found["content"]) == ["one", "two"]
+    assert set(found["tenant_bucket"]) == {bucket}
+    assert found.schema == EPISODES.empty().schema
+    assert tables.compact(lake, EPISODES) == 1
+    files = tables.data_files(lake, EPISODES)
+    assert all((Path(lake.table_uri(EPISODES)) / file).is_file() for file in files)
+    assert tables.scan(lake, EPISODES, files=files).collect().height == 3
+    assert tables.vacuum(lake, EPISODES, 0) == 2
+    assert names(lake) == ["one", "three", "two"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]
+
+
+@pytest.mark.parametrize("damage", ["shortened", "missing"])
+def test_a_damaged_data_file_is_named(lake: Lake, damage: str) -> None:
+    tables.append(lake, EPISODES, episodes(lake, "acme", ["one"], "2026-03"))
+    (file,) = tables.data_files(lake, EPISODES)
+    path = Path(lake.table_uri(EPISODES)) / file
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(LakeError, match=f"table episodes: data file {file} is") as caught:
+        tables.scan(lake, EPISODES)
+    assert "backup" in caught.value.remedy
+    others = [bucket for bucket in range(lake.buckets) if bucket != lake.bucket("acme")]
+    assert tables.scan(lake, EPISODES, buckets=others).collect().is_empty()

@@ -32,6 +32,8 @@ PIECES = st.one_of(
         [" ", "\n", "@", "-", ".", ":", "/", '"', "'", "\\n", '\\"', "0", "1", "4111 ", "00",
          "+", "X", "é", "国",
          "\u200b", "password=", "token: ", "secret is ", "Bearer ", "tel ", "sk-", "eyJ", "://u:",
+         "call ", "curl -u a:",
+         "mysql -p", "pass: ", "Cookie: a=", "(11) ", "Ab3dEf6hIj9k", "_", "  ", "invoice ", "：",
          "[REDACTED:email]", "[REDACTED:",
          "0151 2345678", "415-555-2671", "a@b.co", "::1", "v", "-----END PRIVATE KEY-----", "DE89"]
     ),
@@ -127,7 +129,9 @@ def test_credentials_and_unknown_kinds_cannot_be_kept(kind: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     ["a@", "1-", "eyJ", "01 ", "4111 ", "password=", "://a:", "::", "-----BEGIN PRIVATE KEY-----", "sk-",
-     "a.b@", "AAAAAAAAAAAAAAAA\n", "\\", "DE89 ", "[REDACTED:email]", "ghp_", "token='a1", "\u200b1"],
+     "a.b@", "AAAAAAAAAAAAAAAA\n", "\\", "DE89 ", "[REDACTED:email]", "ghp_", "token='a1", "\u200b1",
+     "curl -u a:", "curl ", "mysql -p", "cookie: a=", "pass: ",
+     "call me at ", "call 06", "1_", "12.", "8 (916) "],
 )  # fmt: skip
 def test_adversarial_repeats_end_and_are_stable(unit: str) -> None:
     # A quadratic rule would take minutes here.

@@ -49,6 +49,10 @@ def unescape(shown: str) -> str:
     return re.sub(r"&(#\d+|[a-z]+);", decode, shown.replace("\n ", "\n"))
 
 
+def cut(name: str) -> str:
+    return name if len(name) <= 64 else name[:63] + "…"
+
+
 def parse(text: str) -> list[dict[str, str]]:
     """Slow reader of the format: one character after the other, strict about everything."""
     if not text:
@@ -101,6 +105,9 @@ def test_shown_text_takes_the_place_of_text() -> None:
         ("nul\x00 bell\x07 tab\t", "nul&#0; bell&#7; tab\t"),
         ("line\u2028sep \u202eright to left", "line&#8232;sep &#8238;right to left"),
         ("hid\U000e0061den", "hid&#917601;den"),
+        ("soft\u00adhyphen \u3164filler\u200e \ufff9x", "soft&#173;hyphen &#12644;filler&#8206; &#65529;x"),
+        ("\u034f\u061c\u115f\u180e\u2800\ufe01", "&#847;&#1564;&#4447;&#6158;&#10240;&#65025;"),
+        ("❤\ufe0f می\u200cخواهم", "❤\ufe0f می\u200cخواهم"),
         ("寿司 👨\u200d👩\u200d👧 naïve", "寿司 👨\u200d👩\u200d👧 naïve"),
     ],
 )
@@ -140,12 +147,23 @@ def test_parsing_back_gives_the_same_blocks(rows: list[tuple[str, str, str, str]
     ]
     text = render(frame(*given_rows))
     assert parse(text) == [
-        {"id": r["memory_id"], "kind": r["kind"], "date": "2026-03-05", "by": r["speaker"], "text": r["text"]}
+        {
+            "id": r["memory_id"],
+            "kind": r["kind"],
+            "date": "2026-03-05",
+            "by": cut(r["speaker"]),
+            "text": r["text"],
+        }
         for r in given_rows
     ]
     lines = text.splitlines()
     assert all(line.startswith((" ", "<memor", "</memor")) for line in lines)
     assert sum(line.startswith("<memory ") for line in lines) == len(rows)
+
+
+def test_a_long_name_is_cut() -> None:
+    assert parse(render(frame({"speaker": "n" * 64})))[0]["by"] == "n" * 64
+    assert parse(render(frame({"speaker": "n" * 65})))[0]["by"] == "n" * 63 + "…"
 
 
 @given(PIECES)

@@ -150,7 +150,7 @@ def _columns(records: Sequence[Mapping[str, object]]) -> dict[str, pl.Series] | 
             built[column] = series
         if unknown or "metadata" in source:
             built["metadata"] = _metadata(records, unknown)
-    except (JsonFault, OverflowError):
+    except (JsonFault, OverflowError, TypeError):  # the last two: an integer too large for its column
         return None
     return built
 

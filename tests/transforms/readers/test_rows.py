@@ -85,6 +85,15 @@ def test_empty_source_gives_nothing(source: bytes) -> None:
     assert read("slowwave-jsonl", source).rows_in == 0
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("steps", 2**31), ("steps", -(2**31) - 1), ("turn_index", 2**63)]
+)
+def test_an_integer_too_large_is_refused_alone(field: str, value: int) -> None:
+    found = read("slowwave-jsonl", lines({"content": "x", field: value}, {"content": "kept", field: 1}))
+    assert column(found.drafts, "content") == ["kept"]
+    assert [refusal["reason"] for refusal in found.refusals] == ["bad_field_type"]
+
+
 def test_portions_do_not_change_the_rows() -> None:
     records = [{"content": f"row {i}", "id": i} for i in range(50)]
     whole = read("slowwave-jsonl", lines(*records))

@@ -1,0 +1,88 @@
+"""Data files of a Delta table by name: which there are, whether they are whole, and their rows.
+
+Local files are read from here, not through Polars' own Delta reader: that one opens
+percent-encoded paths as they stand, and panics on a file that was cut short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+from deltalake import DeltaTable
+
+from lake.lake import Lake
+from transforms.errors import LakeError
+from transforms.schemas import Table
+
+_PATH = "__path"
+
+
+def data_file_sizes(state: DeltaTable) -> dict[str, int]:
+    """Bytes of each data file, by name below the table's root, as the log has them."""
+    actions = pl.DataFrame(state.get_add_actions(flatten=True))
+    return dict(actions.select("path", "size_bytes").iter_rows()) if actions.height else {}
+
+
+def in_partitions(
+    names: Sequence[str], buckets: Collection[int] | None, months: Collection[str] | None
+) -> list[str]:
+    """The data files that lie in the partitions; None takes all."""
+    if buckets is not None:
+        wanted = {f"tenant_bucket={bucket}" for bucket in buckets}
+        names = [name for name in names if not wanted.isdisjoint(name.split("/")[:-1])]
+    if months is not None:
+        wanted = {f"month={month}" for month in months}
+        names = [name for name in names if not wanted.isdisjoint(name.split("/")[:-1])]
+    return list(names)
+
+
+def require_whole(lake: Lake, table: Table, names: Sequence[str], sizes: Mapping[str, int]) -> None:
+    """Refuse to read local data files that are missing or shorter or longer than was committed.
+
+    Raises:
+        LakeError: Names the first such file.
+    """
+    if not lake.is_local:
+        return
+    root = Path(lake.table_uri(table))
+    for name in names:
+        try:
+            found = (root / name).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            fault = "is missing"
+        else:
+            if found == sizes.get(name, found):
+                continue
+            fault = f"is damaged: {found} bytes, {sizes[name]} were written"
+        raise LakeError(
+            f"table {table.name}: data file {name} {fault}",
+            "Restore it from a backup of the lake; doctor shows what else is wrong.",
+        )
+
+
+def scan_files(lake: Lake, table: Table, names: Sequence[str]) -> pl.LazyFrame:
+    """Rows of data files, whatever their lake's path is made of."""
+    if not names:
+        return table.empty().lazy()
+    root = lake.table_uri(table)
+    paths = [f"{root}/{name}" for name in names]
+    hive = {name: table.polars[name] for name in table.partition_by}
+    if lake.is_local and hive and "=" in root:
+        return _scan_below_assignment(paths, hive)
+    return pl.scan_parquet(
+        paths, glob=not lake.is_local, hive_partitioning=bool(hive), hive_schema=hive or None
+    )
+
+
+def _scan_below_assignment(paths: list[str], hive: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Partition values read from the last folders only: Polars takes any ``a=b`` of a path for one."""
+    frame = pl.scan_parquet(paths, glob=False, hive_partitioning=False, include_file_paths=_PATH)
+    folders = pl.col(_PATH).str.split("/")
+    depth = len(hive)
+    values = [
+        folders.list.get(place - depth - 1).str.split("=").list.get(1).cast(kind).alias(name)
+        for place, (name, kind) in enumerate(hive.items())
+    ]
+    return frame.with_columns(values).drop(_PATH)

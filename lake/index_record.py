@@ -1,0 +1,145 @@
+"""The index's two small records, pointer and manifest: written whole, read with suspicion."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lake.lake import Lake
+from transforms.errors import LakeError
+
+POINTER = "index/CURRENT"
+REMEDY = "Run slowwave publish --force; the next night mends it too."
+_NAME = re.compile(r"gen-\d{6,}", re.ASCII)
+_TABLE_NAME = re.compile(r"main|s-[0-9a-f]{32}", re.ASCII)
+
+
+def is_generation(name: object) -> bool:
+    """Whether it is a generation's name; anything else is never made part of a path."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One table of a generation. Its scope stands as hashes, so no id is in the manifest."""
+
+    name: str
+    rows: int
+    tenant: str | None = None
+    scope: str | None = None
+    nprobes: int | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a generation is: its tables, what it was built from, and how it was checked."""
+
+    generation: str
+    space: str
+    dimensions: int
+    rows: int
+    as_of: str
+    tables: tuple[TableEntry, ...]
+    inputs: dict[str, Any]
+    next_expiry_at: str | None = None
+    checks: dict[str, Any] = field(default_factory=dict)
+
+    def dumps(self) -> bytes:
+        """As JSON."""
+        return json.dumps(asdict(self), indent=1).encode()
+
+
+def load_manifest(lake: Lake, generation: str) -> Manifest:
+    """The manifest of a generation.
+
+    Raises:
+        LakeError: The generation is gone, was never finished, or its manifest is damaged.
+    """
+    raw = lake.storage.read(f"index/{generation}/manifest.json") if is_generation(generation) else None
+    if raw is None:
+        raise LakeError(f"generation {generation} of the index is gone", REMEDY)
+    try:
+        record = json.loads(raw)
+        tables = tuple(TableEntry(**entry) for entry in record["tables"])
+        manifest = Manifest(**{**record, "tables": tables})
+        _require(manifest, generation)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise LakeError(f"the manifest of generation {generation} is damaged", REMEDY) from error
+    return manifest
+
+
+def _require(manifest: Manifest, generation: str) -> None:
+    """Check what readers build paths and searches from.
+
+    Raises:
+        ValueError: A value is not what is ever written.
+        TypeError: As ValueError.
+        KeyError: As ValueError.
+    """
+    counts = [manifest.dimensions, manifest.rows, *(entry.rows for entry in manifest.tables)]
+    probes = [entry.nprobes for entry in manifest.tables if entry.nprobes is not None]
+    held = (
+        manifest.generation == generation
+        and isinstance(manifest.space, str)
+        and isinstance(manifest.checks, dict)
+        and all(type(n) is int and n >= 0 for n in [*counts, *probes, manifest.inputs["episodes"] + 1])
+        and all(_TABLE_NAME.fullmatch(entry.name) for entry in manifest.tables)
+        and sum(entry.rows for entry in manifest.tables) == manifest.rows
+    )
+    if not held:
+        raise ValueError(generation)
+    for instant in (manifest.as_of, manifest.next_expiry_at or manifest.as_of):
+        if datetime.fromisoformat(instant).tzinfo is None:
+            raise ValueError(instant)
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Which generation is live, and those kept behind it, oldest first."""
+
+    generation: str
+    history: tuple[str, ...]
+    rolled_back: str | None = None
+
+
+def read_pointer(lake: Lake) -> Pointer | None:
+    """The pointer, None before the first publish.
+
+    Raises:
+        LakeError: It is damaged.
+    """
+    raw = lake.storage.read(POINTER)
+    if raw is None:
+        return None
+    try:
+        record = json.loads(raw)
+        live, history, back = record["generation"], record["history"], record.get("rolled_back")
+        names = [live, *history, *([] if back is None else [back])]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise LakeError(f"{POINTER} of the index is damaged", REMEDY) from error
+    if not (isinstance(history, list) and all(is_generation(name) for name in names)):
+        raise LakeError(f"{POINTER} of the index is damaged", REMEDY)
+    if live not in history:
+        history = sorted({*history, live}, key=number_of)
+    return Pointer(live, tuple(history), back)
+
+
+def readable_pointer(lake: Lake) -> Pointer | None:
+    """The pointer, None where there is none that can be read."""
+    try:
+        return read_pointer(lake)
+    except LakeError:
+        return None
+
+
+def number_of(generation: str) -> int:
+    """The number in a generation's name."""
+    return int(generation.removeprefix("gen-"))
+
+
+def write_pointer(lake: Lake, pointer: Pointer) -> None:
+    """Switch readers, in one atomic write."""
+    lake.storage.write(POINTER, json.dumps(asdict(pointer)).encode())
