@@ -78,7 +78,7 @@ def test_a_damaged_generation_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     remove_generation(lake, pointer.generation)
     with pytest.raises(LakeError) as error:
         reader(lake).search("violin", **SCOPE)
-    assert "ublish again" in error.value.remedy
+    assert "publish --force" in error.value.remedy
 
 
 def test_one_reader_serves_many_scopes_at_once(tmp_path: Path) -> None:
