@@ -121,7 +121,11 @@ def test_a_night_publishes_and_returns_counts(server: PrefectServer, night: dict
     (artifact,) = [a for a in server.artifacts(night["id"]) if a["key"] == "slowwave-nightly"]
     assert artifact["type"] == "markdown"
     assert artifact["data"] == manifest_markdown(manifest)
-    assert any(line.startswith("publish done: rows_in") for line in server.messages(night["id"]))
+    # The run's process sends its last log lines after it has reported its state.
+    server.wait(
+        "the step's line in the log",
+        lambda: any(line.startswith("publish done: rows_in") for line in server.messages(night["id"])),
+    )
 
 
 @pytest.mark.server
