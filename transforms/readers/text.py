@@ -12,7 +12,6 @@ import polars as pl
 CONTROL_PATTERN = r"[^\P{Cc}\t\n\r]"
 """Control characters but tab and line ends, in the regex dialect of Polars."""
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -40,11 +39,6 @@ def clean_columns(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     dirty = frame.select(pl.col(names).str.contains(CONTROL_PATTERN).any()).row(0, named=True)
     hit = [name for name in names if dirty[name]]
     return frame.with_columns(pl.col(hit).str.replace_all(CONTROL_PATTERN, "")) if hit else frame
-
-
-def clean_text(text: str) -> str:
-    """One text without control characters but tab and line ends."""
-    return _CONTROL.sub("", text)
 
 
 def load_json(raw: bytes) -> object:
