@@ -25,7 +25,8 @@ TABLES = [value for value in vars(schemas).values() if isinstance(value, Table)]
 MAX_MODULE_LINES = 300
 MAX_FUNCTION_LINES = 40
 LONG_MODULES: dict[str, str] = {
-    "transforms/schemas.py": "one home of every table, mostly declarations",
+    "transforms/predicates.py": "a closed list, a line a field",
+    "transforms/derived.py": "declarations of tables, and nothing else",
 }
 """Modules that may be longer, and why."""
 
@@ -207,16 +208,20 @@ def test_columns_are_named_by_the_rules(table: Table) -> None:
     assert all(column.description for column in table.columns)
 
 
-LISTS = {"tags", "redactions", "source_refs"}
+LISTS = {"tags", "redactions", "source_refs", "claim_ids", "topics"}
 COUNTS = {"steps", "dimensions", "rows_in", "rows_out", "rejected", "duplicates", "tokens", "versions_read",
-          "versions_written", "tool_arguments"}  # fmt: skip
+          "versions_written", "tool_arguments", "input_tokens", "output_tokens", "sentences", "supersedes"}  # fmt: skip
 """Plural words whose value is a count or one text."""
+VALIDITY = {"valid_from", "valid_until"}
+"""The field's own names of the two ends of a validity."""
 
 
 def _faults(column: Column) -> Iterator[str]:
     name, dtype = column.name, column.dtype
     is_instant = isinstance(dtype, pl.Datetime)
     # A draft's times are still text.
+    if name in VALIDITY:
+        is_instant = False
     if name.endswith("_at") != is_instant and not (name.endswith("_at") and dtype == pl.String):
         yield f"{name} is {dtype}"
     if is_instant and dtype != schemas.INSTANT:

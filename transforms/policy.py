@@ -26,17 +26,20 @@ from transforms.policy_entries import (
     MemoryKind,
     MemoryTier,
     Name,
+    Section,
     Share,
+)
+from transforms.policy_sleep import (
+    ClaimsPolicy,
+    ConversationsPolicy,
+    FactsPolicy,
+    SkillsPolicy,
+    SummariesPolicy,
+    TopicsPolicy,
 )
 
 
-class _Section(BaseModel):
-    """Closed, frozen, and strict: ``true`` or ``"5"`` is no number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class IngestPolicy(_Section):
+class IngestPolicy(Section):
     """What may land, and in what portions."""
 
     min_event_at: Instant = datetime(2000, 1, 1, tzinfo=UTC)
@@ -69,7 +72,7 @@ class IngestPolicy(_Section):
     """Superseded files are kept this long, for readers that still hold an old version."""
 
 
-class RedactPolicy(_Section):
+class RedactPolicy(Section):
     """What is taken out before anything is stored, embedded or logged."""
 
     is_enabled: bool = True
@@ -79,7 +82,7 @@ class RedactPolicy(_Section):
     """Tenants whose payment and government ids stay readable. Credentials never do."""
 
 
-class ImportancePolicy(_Section):
+class ImportancePolicy(Section):
     """Rule weights of importance, 0 to 1; a source's own value wins."""
 
     by_kind: dict[Kind, Share] = {
@@ -106,7 +109,7 @@ class ImportancePolicy(_Section):
         return values
 
 
-class TrustPolicy(_Section):
+class TrustPolicy(Section):
     """Trust by role, 0 to 1 (policies: tool and web content enters at most at 0.4)."""
 
     user: float = Field(1.0, ge=0, le=1)
@@ -116,7 +119,7 @@ class TrustPolicy(_Section):
     other: float = Field(0.4, ge=0, le=1)
 
 
-class RetentionPolicy(_Section):
+class RetentionPolicy(Section):
     """Time to live by tier, in seconds from event_at; null, in a file ``"never"``, is never."""
 
     transient_seconds: Lifetime = Field(3_600, gt=0, le=CENTURY_SECONDS)
@@ -139,7 +142,7 @@ class RetentionPolicy(_Section):
         return {t: (cap if s is None else min(s, cap)) for t, s in raw.items()}
 
 
-class DecayPolicy(_Section):
+class DecayPolicy(Section):
     """Half-lives in days by kind; null, in a file ``"never"``, does not decay."""
 
     half_life_days: dict[MemoryKind, HalfLife] = {
@@ -156,7 +159,7 @@ class DecayPolicy(_Section):
     """frequency = min(1, ln(1 + accesses) / ln(scale))."""
 
 
-class RecallPolicy(_Section):
+class RecallPolicy(Section):
     """Scoring of recall. The five weights sum to 1."""
 
     relevance_weight: float = Field(0.35, ge=0, le=1)
@@ -200,7 +203,7 @@ class RecallPolicy(_Section):
         return self
 
 
-class ContextPolicy(_Section):
+class ContextPolicy(Section):
     """Packing of a context. Shares sum to 1."""
 
     shares: dict[MemoryTier, Share] = {
@@ -230,7 +233,7 @@ class ContextPolicy(_Section):
         return shares
 
 
-class PublishPolicy(_Section):
+class PublishPolicy(Section):
     """The index and its quality gate."""
 
     keep_generations: int = Field(3, ge=1, le=1_000)
@@ -247,7 +250,7 @@ class PublishPolicy(_Section):
     """A scope above this gets a table of its own with an approximate index."""
 
 
-class EmbedPolicy(_Section):
+class EmbedPolicy(Section):
     """Portions of embedding work."""
 
     batch_rows: int = Field(20_000, ge=1, le=10_000_000)
@@ -256,7 +259,7 @@ class EmbedPolicy(_Section):
     """Text beyond this is not embedded (about the 2,000 tokens a record of the policy)."""
 
 
-class RunPolicy(_Section):
+class RunPolicy(Section):
     """Behaviour of a run beside another one."""
 
     on_busy: Literal["wait", "decline"] = "decline"
@@ -279,6 +282,12 @@ class Policy(BaseModel):
     retention: RetentionPolicy = RetentionPolicy()
     decay: DecayPolicy = DecayPolicy()
     embed: EmbedPolicy = EmbedPolicy()
+    topics: TopicsPolicy = TopicsPolicy()
+    summaries: SummariesPolicy = SummariesPolicy()
+    claims: ClaimsPolicy = ClaimsPolicy()
+    facts: FactsPolicy = FactsPolicy()
+    conversations: ConversationsPolicy = ConversationsPolicy()
+    skills: SkillsPolicy = SkillsPolicy()
     publish: PublishPolicy = PublishPolicy()
     recall: RecallPolicy = RecallPolicy()
     context: ContextPolicy = ContextPolicy()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from transforms.redact_rules import CREDENTIAL_KINDS
@@ -23,6 +23,12 @@ CENTURY_SECONDS = 100 * YEAR_SECONDS
 CENTURY_DAYS = 36_500.0
 MOMENT_DAYS = 0.001
 """Shortest half-life, about 86 seconds: age over half-life stays a finite number."""
+
+
+class Section(BaseModel):
+    """Closed, frozen, and strict: ``true`` or ``"5"`` is no number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 def one_of(known: Iterable[str]) -> AfterValidator:

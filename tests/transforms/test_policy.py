@@ -108,6 +108,8 @@ def test_every_number_of_the_policy_is_among_those_tried() -> None:
         "redact.keep_restricted_tenants",
         "importance.by_kind",
         "retention.default_tier",
+        "facts.retention_tier",
+        "summaries.detail",
         "decay.half_life_days",
         "recall.type_bonus",
         "recall.relevance_floor",

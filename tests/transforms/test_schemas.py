@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from transforms import schemas
 from transforms.errors import LakeError
 from transforms.schemas import (
+    DERIVED,
     DRAFTS,
     EPISODES,
     MEMORIES,
@@ -25,6 +26,19 @@ from transforms.schemas import (
     Table,
 )
 
+DERIVED_NAMES = [
+    "claims",
+    "facts",
+    "decisions",
+    "topics",
+    "topic_members",
+    "summaries",
+    "conversations",
+    "attempts",
+    "procedures",
+    "lineage",
+    "model_results",
+]
 TABLES = [*STORED, MEMORIES, DRAFTS, REFUSALS]
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
 SMALL = Table(
@@ -48,7 +62,7 @@ def test_conventions(table: Table) -> None:
     for column in table.columns:
         assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
         assert column.description
-        assert (column.dtype == schemas.INSTANT) <= column.name.endswith("_at")
+        assert (column.dtype == schemas.INSTANT) <= column.name.endswith(("_at", "valid_from", "valid_until"))
         assert (column.dtype == pl.Boolean) <= column.name.startswith(("is_", "has_"))
         if column.name.endswith("_at") and table is not DRAFTS:
             assert column.dtype == schemas.INSTANT
@@ -92,7 +106,8 @@ def test_what_may_stand_in_the_table_log(table: Table) -> None:
 
 
 def test_which_tables_are_stored_and_how() -> None:
-    assert [t.name for t in STORED] == ["episodes", "vectors", "quarantine", "runs"]
+    assert [t.name for t in STORED] == ["episodes", "vectors", "quarantine", "runs", *DERIVED_NAMES]
+    assert all(t.partition_by == ("tenant_bucket",) for t in DERIVED)
     assert EPISODES.partition_by == ("tenant_bucket", "month")
     assert VECTORS.partition_by == QUARANTINE.partition_by == ("tenant_bucket",)
     assert RUNS.partition_by == ()
