@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 
 from flows.config import SourceConfig
 from lake.embedders.config import EmbedderConfig
+from lake.models.config import ModelConfig
 from transforms.policy import Policy
 from transforms.schemas import MEMORIES, STORED, Column, Table
 
@@ -143,6 +144,7 @@ def configuration() -> str:
     parts = [MADE_BY, CONFIGURATION, "## Top level\n", _head()]
     parts[-1] += "\n| `lake` | text | null |  | Path or `s3://bucket/memory` of the lake. |\n"
     parts += _section("[embedder]", "embedder", EmbedderConfig)
+    parts += _section("[model]", "model", ModelConfig)
     parts += _section("[[sources]]", "sources", SourceConfig)
     for name, entry in Policy.model_fields.items():
         parts += _section(f"[{name}]", name, typing.cast("type[BaseModel]", entry.annotation))

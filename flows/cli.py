@@ -138,6 +138,17 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
         "--explain", action="store_true", help="show the format, three rows and three refusals; write nothing"
     )
     verb("embed", "Give new texts their vectors.", "slowwave --lake ./memory embed")
+    consolidate = verb(
+        "consolidate",
+        "Derive topics, summaries, facts, conversations and skills from new episodes.",
+        "slowwave --lake ./memory consolidate --dry-run",
+    )
+    consolidate.add_argument(
+        "--dry-run", action="store_true", help="show what would change, and a model's cost; write nothing"
+    )
+    consolidate.add_argument(
+        "--complete", action="store_true", help="derive everything anew, not only what is new"
+    )
     publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./memory publish")
     publish.add_argument(
         "--rollback", action="store_true", help="go back to the generation before the live one"
@@ -145,7 +156,7 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     publish.add_argument("--force", action="store_true", help="build even where nothing changed")
     nightly = verb(
         "nightly",
-        "Ingest, embed and publish.",
+        "Ingest, embed, consolidate and publish.",
         "slowwave --lake ./memory nightly traces/ --tenant acme",
         scope,
     )
@@ -154,6 +165,9 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     )
     _add_source_flags(nightly)
     nightly.add_argument("--no-publish", action="store_true", help="stop before publishing")
+    nightly.add_argument(
+        "--dry-run", action="store_true", help="run the night on a copy of the lake, show what it does"
+    )
 
 
 def _add_source_flags(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +195,24 @@ def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
     context.add_argument(
         "--budget", type=_positive, default=None, metavar="TOKENS", help="most tokens (default 2000)"
     )
-    for parser in (recall, context):
+    facts = verb(
+        "facts",
+        "What is held to be true; with --as-of, what was at that instant.",
+        "slowwave --lake ./memory facts --tenant acme --user u1",
+        scope,
+    )
+    facts.add_argument("--history", action="store_true", help="facts that no longer hold, too")
+    facts.add_argument(
+        "--recorded-by", metavar="ISO", help="only by what the lake held at this instant, whatever came since"
+    )
+    explain = verb(
+        "explain",
+        "Why a row is there: its words, its claims and every decision.",
+        "slowwave --lake ./memory explain ID --tenant acme",
+        scope,
+    )
+    explain.add_argument("id", help="of a memory, fact, claim, topic, conversation or attempt")
+    for parser in (recall, context, facts, explain):
         parser.add_argument(
             "--tenant-wide",
             action="store_true",

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
-from lake import locks, tables
+from lake import locks, tables, upkeep
 from transforms.normalise import split_new
 from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
@@ -109,5 +109,5 @@ def tidy(job: Job, *written: Table) -> None:
     for table in written:
         if len(tables.data_files(job.lake, table)) > job.policy.ingest.compact_above_files:
             with job.progress.task(f"compact {table.name}", None):
-                tables.compact(job.lake, table)
-        tables.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)
+                upkeep.compact(job.lake, table)
+        upkeep.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)

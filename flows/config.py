@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from lake.embedders.config import EmbedderConfig
+from lake.models.config import ModelConfig
 from transforms.errors import ConfigError
 from transforms.policy import Policy
 
@@ -43,6 +44,7 @@ class Config(BaseModel):
 
     lake: str | None = None
     embedder: EmbedderConfig = EmbedderConfig()
+    model: ModelConfig | None = None
     policy: Policy = Policy()
     sources: tuple[SourceConfig, ...] = ()
 
@@ -63,6 +65,9 @@ def load_config(path: str | None, environment: Mapping[str, str] | None = None) 
     if key and config.embedder.provider == "openai" and config.embedder.api_key is None:
         embedder = config.embedder.model_copy(update={"api_key": SecretStr(key)})
         config = config.model_copy(update={"embedder": embedder})
+    if key and config.model and config.model.api_key is None:
+        model = config.model.model_copy(update={"api_key": SecretStr(key)})
+        config = config.model_copy(update={"model": model})
     return config
 
 
@@ -78,7 +83,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _checked(raw: dict[str, Any], file: Path) -> Config:
-    known = {"lake", "embedder", "sources"}
+    known = {"lake", "embedder", "model", "sources"}
     sections = {k: v for k, v in raw.items() if k not in known}
     policy = _merged(Policy().model_dump(), sections)
     shaped = {**{k: v for k, v in raw.items() if k in known}, "policy": policy}
@@ -131,9 +136,11 @@ def _hint(told: str, known: Sequence[str]) -> str:
 def _siblings(parents: list[str]) -> list[str]:
     """Keys that may stand where the unknown one stood."""
     if not parents:
-        return [*Policy.model_fields, "lake", "embedder", "sources"]
+        return [*Policy.model_fields, "lake", "embedder", "model", "sources"]
     if parents[0] == "embedder":
         return list(EmbedderConfig.model_fields)
+    if parents[0] == "model":
+        return list(ModelConfig.model_fields)
     if parents[0] == "sources":
         return list(SourceConfig.model_fields)
     section = Policy.model_fields.get(parents[0])

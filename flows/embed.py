@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -13,68 +14,115 @@ from flows.job import Job, StepResult, record, step
 from flows.notes import hint, mark_of
 from lake import lineage, tables
 from transforms import ids
-from transforms.embedding import with_text_hash
-from transforms.schemas import EPISODES, INSTANT, VECTORS
-
-_READ = ["tenant_id", "tenant_bucket", "event_at", "speaker", "role", "content"]
+from transforms.embedding import EMBEDDED, embedded_columns, hashed_texts
+from transforms.schemas import INSTANT, VECTORS, Table
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What this model has been through: a version of episodes, and files of it with refused texts."""
+    """What this model has been through of a table: a version, and files of it with refused texts."""
 
     version: int = -1
     retry: frozenset[str] = field(default_factory=frozenset)
 
 
 def run_embed(job: Job) -> StepResult:
-    """Embed what came since the last run of this model; unchanged costs two reads.
+    """Embed what came since the last run of this model; unchanged costs two reads a table.
 
     Returns:
         rows_in: rows looked at; rows_out: vectors written; rejected: texts the model refused,
         which are tried again with the next run and can be found by their words meanwhile.
     """
     with step(job, "embed") as result:
-        mark = lineage.mark(job.lake, EPISODES)
-        current = mark[0]
-        seen = _load(job)
-        if seen.version == current and not seen.retry:
+        versions = embed_tables(job, EMBEDDED, result)
+        if versions is None:
             result.state = "unchanged"
             return result
-        files = _files(job, seen)
-        refusing: set[str] = set()
-        with job.progress.task("embed", _count(job, files)) as advance:
-            for pending, rows in _portions(job, files):
-                result.rows_in += rows
-                refusing |= _embed_portion(job, pending, result)
-                advance(rows)
-        now = _Seen(current, frozenset(refusing))
-        if now == seen and result.rows_out == 0:  # the same texts were refused again
-            result.state = "unchanged"
-        else:
-            _remember(job, now, mark)
-        if result.rows_out:
-            tidy(job, VECTORS)
-    written = {VECTORS.name: tables.version(job.lake, VECTORS)}
-    record(job, result, read={EPISODES.name: current}, written=written)
+    record(job, result, read=versions, written={VECTORS.name: tables.version(job.lake, VECTORS)})
     return result
 
 
-def _files(job: Job, seen: _Seen) -> frozenset[str]:
+def embed_tables(job: Job, wanted: Sequence[Table], result: StepResult) -> dict[str, int] | None:
+    """Give new texts of these tables their vectors.
+
+    Args:
+        job: The run.
+        wanted: Some of ``embedding.EMBEDDED``.
+        result: Its counts are added to.
+
+    Returns:
+        Version read of each table; None where there was nothing to do.
+    """
+    marks = {table.name: lineage.mark(job.lake, table) for table in wanted}
+    seen = _load(job)
+    due = [t for t in wanted if seen[t.name].version != marks[t.name][0] or seen[t.name].retry]
+    if not due:
+        return None
+    now, written = dict(seen), result.rows_out
+    for table in due:
+        refusing = _embed_table(job, table, _files(job, table, seen[table.name]), result)
+        now[table.name] = _Seen(marks[table.name][0], frozenset(refusing))
+    if now == seen and result.rows_out == written:  # the same texts were refused again
+        return None
+    _remember(job, now, {**_marks_of(job, now), **marks})
+    if result.rows_out > written:
+        tidy(job, VECTORS)
+    return {name: mark[0] for name, mark in marks.items()}
+
+
+def embed_texts(job: Job, texts: pl.DataFrame) -> pl.DataFrame:
+    """Vectors of texts, those that are held read, the others made and, but for a dry run, kept.
+
+    Args:
+        job: The run.
+        texts: ``tenant_id``, ``tenant_bucket``, ``text_hash`` and ``embedding_text`` of one bucket.
+
+    Returns:
+        ``text_hash`` and ``vector``; a text that the model refuses is missing.
+    """
+    wanted = texts.unique("text_hash", keep="any").sort("tenant_id", "text_hash")
+    buckets = wanted["tenant_bucket"].unique().to_list()
+    vectors = tables.scan(job.lake, VECTORS, buckets=buckets).filter(pl.col("model_key") == job.space)
+    held = (
+        vectors.select("text_hash", "vector")
+        .join(wanted.lazy().select("text_hash"), on="text_hash", how="semi")
+        .collect(engine="streaming")
+        .unique("text_hash")
+    )
+    fresh = wanted.join(held, on="text_hash", how="anti", maintain_order="left")
+    made = [_vectors(job, rows)[0] for rows in fresh.iter_slices(job.policy.embed.batch_rows)]
+    if not job.is_dry:
+        for frame in made:
+            tables.append(job.lake, VECTORS, frame)
+    return pl.concat([held, *(frame.select("text_hash", "vector") for frame in made)])
+
+
+def _embed_table(job: Job, table: Table, files: frozenset[str], result: StepResult) -> set[str]:
+    """Embed the texts of some files of a table. Returns those that hold a refused text."""
+    refusing: set[str] = set()
+    with job.progress.task(f"embed {table.name}", _count(job, table, files)) as advance:
+        for pending, rows in _portions(job, table, files):
+            result.rows_in += rows
+            refusing |= _embed_portion(job, pending, result)
+            advance(rows)
+    return refusing
+
+
+def _files(job: Job, table: Table, seen: _Seen) -> frozenset[str]:
     """Data files to look through: the new ones, and those with a text that was refused before.
 
     A file that compaction has merged away since is among the new ones under its new name.
     """
-    added = tables.added_files(job.lake, EPISODES, seen.version)
-    return added | (seen.retry & tables.data_files(job.lake, EPISODES)) if seen.retry else added
+    added = tables.added_files(job.lake, table, seen.version)
+    return added | (seen.retry & tables.data_files(job.lake, table)) if seen.retry else added
 
 
-def _count(job: Job, files: frozenset[str]) -> int:
-    rows = tables.scan(job.lake, EPISODES, files=files).select(pl.len()).collect()
+def _count(job: Job, table: Table, files: frozenset[str]) -> int:
+    rows = tables.scan(job.lake, table, files=files).select(pl.len()).collect()
     return int(rows.item())
 
 
-def _portions(job: Job, files: frozenset[str]) -> Iterator[tuple[pl.DataFrame, int]]:
+def _portions(job: Job, table: Table, files: frozenset[str]) -> Iterator[tuple[pl.DataFrame, int]]:
     """Texts without a vector, about ``embed.batch_rows`` at once, and how many rows were looked at."""
     waiting: list[pl.DataFrame] = []
     seen = 0
@@ -84,8 +132,9 @@ def _portions(job: Job, files: frozenset[str]) -> Iterator[tuple[pl.DataFrame, i
             continue
         held = _held(job, bucket)
         for name in here:
-            rows = tables.scan(job.lake, EPISODES, files=[name]).select(_READ).collect()
-            texts = with_text_hash(rows, job.policy.embed.max_text_chars).drop("content")
+            rows = tables.scan(job.lake, table, files=[name]).select(embedded_columns(table)).collect()
+            texts = hashed_texts(rows, table, job.policy.embed.max_text_chars)
+            texts = texts.select("tenant_id", "tenant_bucket", "text_hash", "embedding_text")
             fresh = texts.unique("text_hash", keep="any").join(held, on="text_hash", how="anti")
             held = pl.concat([held, fresh.select("text_hash")])
             waiting.append(fresh.sort("tenant_id", "text_hash").with_columns(file=pl.lit(name)))
@@ -111,23 +160,28 @@ def _embed_portion(job: Job, pending: pl.DataFrame, result: StepResult) -> set[s
     """
     refusing: set[str] = set()
     for rows in pending.iter_slices(job.policy.embed.batch_rows):
-        done = job.embedder.embed(rows["embedding_text"].to_list())
-        result.tokens += done.tokens
-        result.rejected += len(done.refused)
-        flat = pl.Series(done.vectors.ravel())
-        vectors = flat.reshape((rows.height, job.embedder.dimensions)).arr.to_list()
-        frame = rows.with_columns(
-            vector=vectors,
-            model_key=pl.lit(job.space),
-            dimensions=pl.lit(job.embedder.dimensions, pl.Int32),
-            embedded_at=pl.lit(job.as_of).cast(INSTANT),
-        )
-        is_refused = pl.int_range(pl.len()).is_in(sorted(done.refused))
-        refusing |= set(frame.filter(is_refused)["file"])
-        kept = frame.filter(~is_refused)
-        tables.append(job.lake, VECTORS, kept)
+        kept, refused, tokens = _vectors(job, rows)
+        result.tokens += tokens
+        result.rejected += refused.height
         result.rows_out += kept.height
+        refusing |= set(refused["file"])
+        tables.append(job.lake, VECTORS, kept)
     return refusing
+
+
+def _vectors(job: Job, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """Rows of texts as rows of ``schemas.VECTORS``, those the model refused, and tokens sent."""
+    done = job.embedder.embed(rows["embedding_text"].to_list())
+    flat = pl.Series(done.vectors.ravel())
+    vectors = flat.reshape((rows.height, job.embedder.dimensions)).arr.to_list()
+    frame = rows.with_columns(
+        vector=vectors,
+        model_key=pl.lit(job.space),
+        dimensions=pl.lit(job.embedder.dimensions, pl.Int32),
+        embedded_at=pl.lit(job.as_of).cast(INSTANT),
+    )
+    is_refused = pl.int_range(pl.len()).is_in(sorted(done.refused))
+    return frame.filter(~is_refused), frame.filter(is_refused), done.tokens
 
 
 def _state_key(job: Job) -> str:
@@ -135,22 +189,38 @@ def _state_key(job: Job) -> str:
     return f"state/embedded-{ids.row_id(job.space, str(job.policy.embed.max_text_chars))}.json"
 
 
-def _load(job: Job) -> _Seen:
-    """What the last complete run of this model saw; nothing where that cannot be told any more."""
+def _load(job: Job) -> dict[str, _Seen]:
+    """What the last complete run of this model saw of each table; nothing where that is not known."""
     record = hint(job, _state_key(job))
+    nothing = {table.name: _Seen() for table in EMBEDDED}
     try:
-        marks = [(t, mark_of(record["marks"][t.name])) for t in (EPISODES, VECTORS)]
-        seen = _Seen(int(record["episodes_version"]), frozenset(map(str, record["retry_files"])))
-    except (KeyError, TypeError, ValueError):
+        if not lineage.holds(job.lake, VECTORS, mark_of(record["vectors"])):
+            return nothing
+        held = record["tables"]
+        return {table.name: _seen(job, table, held.get(table.name)) for table in EMBEDDED}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return nothing
+
+
+def _seen(job: Job, table: Table, record: dict[str, Any] | None) -> _Seen:
+    if record is None:
         return _Seen()
-    return seen if all(lineage.holds(job.lake, t, mark) for t, mark in marks) else _Seen()
+    seen = _Seen(int(record["version"]), frozenset(map(str, record["retry_files"])))
+    return seen if lineage.holds(job.lake, table, mark_of(record["mark"])) else _Seen()
 
 
-def _remember(job: Job, seen: _Seen, episodes: lineage.Mark) -> None:
+def _marks_of(job: Job, seen: Mapping[str, _Seen]) -> dict[str, lineage.Mark]:
+    """Marks of what was seen of each table, for those that this run does not look at."""
+    return {t.name: lineage.mark_at(job.lake, t, seen[t.name].version) for t in EMBEDDED}
+
+
+def _remember(job: Job, seen: Mapping[str, _Seen], marks: Mapping[str, lineage.Mark]) -> None:
     record = {
         "model_key": job.space,
-        "episodes_version": seen.version,
-        "retry_files": sorted(seen.retry),
-        "marks": {EPISODES.name: episodes, VECTORS.name: lineage.mark(job.lake, VECTORS)},
+        "vectors": lineage.mark(job.lake, VECTORS),
+        "tables": {
+            name: {"version": one.version, "retry_files": sorted(one.retry), "mark": marks[name]}
+            for name, one in seen.items()
+        },
     }
     job.lake.storage.write(_state_key(job), json.dumps(record).encode())

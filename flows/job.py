@@ -20,6 +20,7 @@ from lake.lake import Lake
 from transforms import ids
 from transforms.embedding import vector_space
 from transforms.errors import SlowwaveError
+from transforms.model_requests import Model
 from transforms.policy import Policy
 from transforms.schemas import RUNS
 
@@ -56,6 +57,9 @@ class Job:
         as_of: The instant the run reasons at.
         make_embedder: Builds the embedder when a step first needs it.
         progress: Where to show how far it is.
+        is_dry: Whether the run only says what it would do.
+        has_diff: Whether consolidation lists each fact that it changes; a dry run does.
+        make_model: Builds the language model that consolidates; None: rules do.
     """
 
     lake: Lake
@@ -63,11 +67,19 @@ class Job:
     as_of: datetime
     make_embedder: Callable[[], Embedder]
     progress: Progress = field(default_factory=Silent)
+    is_dry: bool = False
+    has_diff: bool = False
+    make_model: Callable[[], Model] | None = None
 
     @cached_property
     def embedder(self) -> Embedder:
         """The embedding model, loaded once."""
         return self.make_embedder()
+
+    @cached_property
+    def model(self) -> Model | None:
+        """The language model, made once; None where consolidation is by rule."""
+        return self.make_model() if self.make_model else None
 
     @cached_property
     def space(self) -> str:

@@ -38,7 +38,13 @@ def manifest_markdown(manifest: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_DETAILS = {"reasons": "quarantined", "left_out": "left out by the format", "checks": "checks passed"}
+_DETAILS = {
+    "reasons": "quarantined",
+    "left_out": "left out by the format",
+    "checks": "checks passed",
+    "facts": "facts",
+    "claims_refused": "claims refused",
+}
 """Keys of a step that hold names with counts or figures, and their titles."""
 
 

@@ -1,4 +1,4 @@
-"""Nightly: ingest, embed, publish, one after the other, as plain calls."""
+"""Nightly: ingest, embed, consolidate, publish, one after the other, as plain calls."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from flows.consolidate import run_consolidate
 from flows.embed import run_embed
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive
@@ -45,7 +46,7 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
     """
     with exclusive(job):
         ingested, _ = run_ingest(job, sources)
-        steps = [ingested, run_embed(job)]
+        steps = [ingested, run_embed(job), run_consolidate(job)]
         if publish:
             steps.append(run_publish(job))
         pointer = readable_pointer(job.lake)

@@ -24,6 +24,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Failed
 
 from flows.config import Config, SourceConfig
+from flows.consolidate import run_consolidate
 from flows.embed import run_embed
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive
@@ -59,7 +60,7 @@ def nightly(
     force: bool = False,
     on_busy: OnBusy | None = None,
 ) -> Manifest | State[Any]:
-    """Ingest, embed and publish.
+    """Ingest, embed, consolidate and publish.
 
     Args:
         lake: Address of the lake; else SLOWWAVE_LAKE of the worker, else that of the configuration.
@@ -79,6 +80,7 @@ def nightly(
     def plan(run: _Run) -> Iterator[StepResult]:
         yield run.ingest()
         yield run.embed()
+        yield run.consolidate()
         if publish:
             yield run.publish(force)
 
@@ -114,13 +116,42 @@ def publish(
     force: bool = False,
     on_busy: OnBusy | None = None,
 ) -> Manifest | State[Any]:
-    """Embed what was ingested, then build, check and switch to a new index. Parameters as for nightly."""
+    """Embed and consolidate what was ingested, then build, check and switch to a new index.
+
+    Parameters as for nightly.
+    """
 
     def plan(run: _Run) -> Iterator[StepResult]:
         yield run.embed()
+        yield run.consolidate()
         yield run.publish(force)
 
     return _run("publish", _options(lake, config, as_of), on_busy, plan)
+
+
+@flow(name="slowwave-consolidate", persist_result=True, result_serializer="json")
+def consolidate(
+    lake: str | None = None,
+    config: str | None = None,
+    as_of: str | None = None,
+    complete: bool = False,
+    on_busy: OnBusy | None = None,
+) -> Manifest | State[Any]:
+    """Embed what was ingested and derive topics, summaries, facts, conversations and skills.
+
+    Args:
+        lake: As for nightly, like config, as_of and on_busy.
+        config: Configuration file.
+        as_of: Instant to reason at.
+        complete: Derive everything anew, not only what is new.
+        on_busy: What to do while another run holds the lake.
+    """
+
+    def plan(run: _Run) -> Iterator[StepResult]:
+        yield run.embed()
+        yield run.consolidate(complete)
+
+    return _run("consolidate", _options(lake, config, as_of), on_busy, plan)
 
 
 def _options(lake: str | None, config: str | None, as_of: str | None, **given: Any) -> argparse.Namespace:
@@ -187,6 +218,9 @@ class _Run:
 
     def embed(self) -> StepResult:
         return self._step("embed", lambda: run_embed(self.job))
+
+    def consolidate(self, complete: bool = False) -> StepResult:
+        return self._step("consolidate", lambda: run_consolidate(self.job, complete=complete))
 
     def publish(self, force: bool) -> StepResult:
         return self._step("publish", lambda: run_publish(self.job, force=force))

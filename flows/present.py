@@ -71,6 +71,7 @@ def night_table(night: Night) -> str:
     rows = [
         *_outcomes(ingested, has_reasons=False),
         ("embedded", embedded.rows_out),
+        *_learned(by_name["consolidate"]),
         *_publication(published),
         ("seconds", sum(step.seconds for step in night.steps)),
         ("peak memory, MB", round(max(step.peak_bytes for step in night.steps) / 1e6)),
@@ -119,6 +120,15 @@ def _outcomes(tally: Mapping[str, Any], *, has_reasons: bool) -> list[tuple[str,
         if has_reasons:
             rows += [(f"  {reason}", its) for reason, its in reasons.items()]
     return rows
+
+
+def _learned(consolidated: StepResult) -> list[tuple[str, int]]:
+    """What consolidation changed; nothing where it had nothing to do."""
+    detail = consolidated.detail
+    if not detail:
+        return []
+    facts = [(f"facts {name}", count) for name, count in detail["facts"].items() if count]
+    return [*facts, *((name, detail[name]) for name in ("summaries", "conversations", "skills"))]
 
 
 def _publication(published: StepResult | None) -> list[tuple[str, int]]:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-import polars as pl
-
 from flows.job import Job, StepResult, record, step
-from lake import lineage, tables
-from lake.index import Generation, Manifest, Pointer, load_manifest, read_pointer, scope_hash, write_pointer
+from flows.published import frames, inputs_of, large_scopes, served_counts, versions_in
+from lake.index import Generation, Manifest, Pointer, load_manifest, read_pointer, write_pointer
 from lake.index_build import Builder, generations, remove_generation
 from lake.index_checks import Check, calibrated, run_checks
 from lake.index_probe import probed
 from lake.index_record import is_generation, number_of
-from transforms import retention
-from transforms.embedding import with_text_hash
+from transforms.derived_memories import PUBLISHED
 from transforms.errors import CheckError, LakeError, SlowwaveError, UsageError
-from transforms.memories import live, memories
-from transforms.schemas import EPISODES, VECTORS
-
-SLICE_ROWS = 100_000
-SLICE_CHARS = 100_000_000
-"""A bucket above either is read in slices of whole users, to bound memory."""
 
 
 def run_publish(job: Job, *, force: bool = False) -> StepResult:
@@ -41,7 +31,7 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
         CheckError: The new generation failed a check; the old one stays live.
     """
     with step(job, "publish") as result:
-        inputs = _inputs(job)
+        inputs = inputs_of(job)
         pointer, is_damaged = _pointer(job)
         if pointer and not force and _is_current(job, pointer, inputs):
             result.state, result.generation = "unchanged", pointer.generation
@@ -49,19 +39,38 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
             result.detail = {"generation": pointer.generation}
             return result
         name = _next_name(job, pointer, keep_strays=is_damaged)
-        served = _served(job)
+        served = served_counts(job)
         try:
-            manifest, checks = _build(job, name, inputs, served["live"])
+            manifest, checks = _build(job, name, inputs, _expected(served))
         except SlowwaveError:
             remove_generation(job.lake, name)
             raise
         _switch(job, pointer, name, keep_strays=is_damaged)
         result.rows_in = result.rows_out = manifest.rows
         result.generation = name
-        withheld = {key: served[key] for key in ("expired", "injected")}
-        result.detail = {"generation": name, **withheld, "checks": {c.name: c.detail for c in checks}}
-    record(job, result, read={EPISODES.name: inputs["episodes"], VECTORS.name: inputs["vectors"]})
+        result.detail = {
+            "generation": name,
+            **_withheld(served),
+            **_derived(served),
+            "checks": {c.name: c.detail for c in checks},
+        }
+    record(job, result, read=versions_in(inputs))
     return result
+
+
+def _expected(served: dict[str, int]) -> int:
+    """Rows a generation must hold."""
+    return served["live"] + sum(_derived(served).values())
+
+
+def _derived(served: dict[str, int]) -> dict[str, int]:
+    return {table.name: served[table.name] for table in PUBLISHED}
+
+
+def _withheld(served: dict[str, int]) -> dict[str, int]:
+    """Landed rows that are not served, by why."""
+    always = {key: served[key] for key in ("expired", "injected")}
+    return always | ({"dropped": served["dropped"]} if served["dropped"] else {})
 
 
 def run_rollback(job: Job) -> Pointer:
@@ -92,20 +101,6 @@ def _pointer(job: Job) -> tuple[Pointer | None, bool]:
         return read_pointer(job.lake), False
     except LakeError:
         return None, True
-
-
-def _inputs(job: Job) -> dict[str, Any]:
-    """What a generation depends on; the same inputs need no new one."""
-    sections = ("retention", "embed", "publish")
-    policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in sections}
-    episodes, vectors = (lineage.mark(job.lake, table) for table in (EPISODES, VECTORS))
-    return {
-        "episodes": episodes[0],
-        "vectors": vectors[0],
-        "marks": [episodes[1], vectors[1]],
-        "space": job.space,
-        "policy": policy,
-    }
 
 
 def _is_current(job: Job, pointer: Pointer, inputs: dict[str, Any]) -> bool:
@@ -158,9 +153,9 @@ def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[
         CheckError: A check failed.
     """
     dimensions, policy = job.embedder.dimensions, job.policy.publish
-    builder = Builder(job.lake, name, dimensions, _large_scopes(job))
+    builder = Builder(job.lake, name, dimensions, large_scopes(job))
     with job.progress.task("publish", expected) as advance:
-        entries = builder.write(_frames(job, advance))
+        entries = builder.write(frames(job, advance))
     draft = Manifest(
         name,
         job.space,
@@ -187,55 +182,6 @@ def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[
     finished = Manifest(**{**manifest.__dict__, "checks": {c.name: c.detail for c in checks}})
     job.lake.storage.write(f"index/{name}/manifest.json", finished.dumps())
     return finished, checks
-
-
-def _large_scopes(job: Job) -> list[str]:
-    scopes = tables.scan(job.lake, EPISODES).group_by("tenant_id", "user_id").len()
-    large = scopes.filter(pl.col("len") > job.policy.publish.large_scope_rows).collect()
-    return sorted(scope_hash(tenant, user) for tenant, user, _ in large.iter_rows())
-
-
-def _served(job: Job) -> dict[str, int]:
-    """Rows that must be served, are expired or are injected; counted without the code that builds them."""
-    expiry = retention.expiry_expr(job.policy.retention)
-    rows = tables.scan(job.lake, EPISODES).select("is_injected", "retention_tier", "expires_at", "event_at")
-    is_injected, is_live = pl.col("is_injected"), retention.is_live(job.as_of)
-    counts = rows.with_columns(expires_at=expiry).select(
-        live=(~is_injected & is_live).sum(),
-        expired=(~is_injected & ~is_live).sum(),
-        injected=is_injected.sum(),
-    )
-    return {name: int(count) for name, count in counts.collect().row(0, named=True).items()}
-
-
-def _frames(job: Job, advance: Any) -> Iterator[pl.DataFrame]:
-    """Memories of the lake in order of bucket, tenant, user and time; each frame holds whole users."""
-    for bucket in range(job.lake.buckets):
-        held = tables.scan(job.lake, EPISODES, buckets=[bucket])
-        rows, chars = held.select(pl.len(), pl.col("content_chars").sum()).collect().row(0)
-        parts = max(-(-rows // SLICE_ROWS), -(-chars // SLICE_CHARS))
-        for part in range(parts):
-            episodes = held
-            if parts > 1:
-                share = pl.concat_str("tenant_id", pl.col("user_id").fill_null("")).hash(0) % parts
-                episodes = held.filter(share == part)
-            served = live(episodes.collect(), job.policy, job.as_of)
-            hashed = with_text_hash(served, job.policy.embed.max_text_chars).drop("embedding_text")
-            frame = memories(hashed, _vectors(job, bucket, hashed), job.policy, job.as_of)
-            advance(frame.height)
-            if frame.height:
-                yield from frame.iter_slices(20_000)
-
-
-def _vectors(job: Job, bucket: int, hashed: pl.DataFrame) -> pl.DataFrame:
-    """Vectors of the bucket that the rows need, of this job's space only."""
-    vectors = tables.scan(job.lake, VECTORS, buckets=[bucket]).filter(pl.col("model_key") == job.space)
-    wanted = hashed.lazy().select("text_hash").unique()
-    return (
-        vectors.select("text_hash", "vector")
-        .join(wanted, on="text_hash", how="semi")
-        .collect(engine="streaming")
-    )
 
 
 def _switch(job: Job, pointer: Pointer | None, name: str, *, keep_strays: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,9 @@ from flows.config import Config, SourceConfig, load_config
 from flows.job import Job, Progress, Silent
 from lake.embedders.config import make_embedder
 from lake.lake import Lake, open_lake
+from lake.models.config import make_model
 from transforms.errors import UsageError
+from transforms.model_requests import Model
 from transforms.validate import Defaults
 
 EARLIEST_YEAR, LATEST_YEAR = 1970, 9000
@@ -76,7 +78,29 @@ def job_of(options: argparse.Namespace, config: Config | None = None, lake: Lake
     config = config or config_of(options)
     lake = lake or open_lake(lake_uri(options, config))
     instant = as_of(options) or datetime.now(UTC)
-    return Job(lake, config.policy, instant, lambda: make_embedder(config.embedder), progress(options))
+    is_dry = getattr(options, "dry_run", False)
+    return Job(
+        lake,
+        config.policy,
+        instant,
+        lambda: make_embedder(config.embedder),
+        progress(options),
+        make_model=model_of(config, lake, instant, is_dry=is_dry),
+    )
+
+
+def model_of(
+    config: Config, lake: Lake, instant: datetime, *, is_dry: bool = False
+) -> Callable[[], Model] | None:
+    """What makes the configured language model, None where there is none; a dry run's sends nothing."""
+    chosen = config.model
+    if chosen is None:
+        return None
+    if is_dry:
+        from lake.models.dry import DryModel
+
+        return lambda: DryModel(chosen, lake, instant)
+    return lambda: make_model(chosen, lake, instant)
 
 
 def progress(options: argparse.Namespace) -> Progress:

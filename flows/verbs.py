@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from flows.job import Job
@@ -78,6 +79,18 @@ def embed(options: argparse.Namespace) -> Output:
     return Output(result.as_dict(), text)
 
 
+def consolidate(options: argparse.Namespace) -> Output:
+    """Derive what new episodes change."""
+    from flows.consolidate import run_consolidate
+    from flows.job import exclusive
+    from flows.present_sleep import consolidation_text
+
+    job = replace(job_of(options), is_dry=options.dry_run)
+    with exclusive(job):
+        result = run_consolidate(job, complete=options.complete)
+    return Output(result.as_dict(), consolidation_text(result))
+
+
 def publish(options: argparse.Namespace) -> Output:
     """Build, check and switch to a new index, or go back to the one before."""
     from flows.job import exclusive
@@ -99,9 +112,10 @@ def publish(options: argparse.Namespace) -> Output:
 
 
 def nightly(options: argparse.Namespace) -> Output:
-    """Ingest, embed and publish."""
+    """Ingest, embed, consolidate and publish."""
     from flows.nightly import run_nightly
     from flows.present import night_table, steps_table
+    from flows.scratch import scratch
 
     config = config_of(options)
     job = job_of(options, config)
@@ -112,7 +126,11 @@ def nightly(options: argparse.Namespace) -> Output:
                 yield source, defaults
 
     sources = named_sources(options, job) if options.source else configured()
-    night = run_nightly(job, sources, publish=not options.no_publish)
+    if options.dry_run:
+        with scratch(job) as trial:
+            night = run_nightly(trial, sources, publish=False)
+    else:
+        night = run_nightly(job, sources, publish=not options.no_publish)
     if not (options.source or config.sources or night.steps[0].rows_in):
         print(f"slowwave: {NO_SOURCES}", file=sys.stderr)
     return Output(night.as_dict(), f"{steps_table(night)}\n\n{night_table(night)}")
@@ -138,6 +156,28 @@ def context(options: argparse.Namespace) -> Output:
     reader, scope = _reader(options)
     packed = reader.context(options.query, budget=options.budget, as_of=as_of(options), **scope)
     return Output(packed.as_dict(), context_text(packed))
+
+
+def facts(options: argparse.Namespace) -> Output:
+    """What is held to be true."""
+    from flows.present_sleep import facts_table
+
+    reader, scope = _reader(options)
+    if scope.pop("session"):
+        raise UsageError("facts belong to a user or an agent, not to a session", "Leave --session out.")
+    found = reader.facts(
+        as_of=as_of(options), recorded_by=options.recorded_by, history=options.history, **scope
+    )
+    return Output({"facts": [fact.as_dict() for fact in found]}, facts_table(found))
+
+
+def explain(options: argparse.Namespace) -> Output:
+    """Why a row is there."""
+    from flows.present_sleep import chain_text
+
+    reader, scope = _reader(options)
+    chain = reader.explain(options.id, **scope).as_dict()
+    return Output({"chain": chain}, chain_text(chain))
 
 
 def _reader(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
@@ -200,10 +240,13 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     "init": init,
     "ingest": ingest,
     "embed": embed,
+    "consolidate": consolidate,
     "publish": publish,
     "nightly": nightly,
     "recall": recall,
     "context": context,
+    "facts": facts,
+    "explain": explain,
     "status": status,
     "doctor": doctor,
     "formats": formats,

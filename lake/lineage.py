@@ -18,7 +18,11 @@ Mark = tuple[int, str]
 
 def mark(lake: Lake, table: Table) -> Mark:
     """The mark of the table as it stands."""
-    version = tables.version(lake, table)
+    return mark_at(lake, table, tables.version(lake, table))
+
+
+def mark_at(lake: Lake, table: Table, version: int) -> Mark:
+    """The mark of a version; its hash is empty where the log no longer holds it."""
     return version, _entry_hash(lake, table, version)
 
 

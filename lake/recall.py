@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import unicodedata
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -19,27 +18,25 @@ from numpy.typing import NDArray
 from lake import arguments
 from lake.answers import Context, Memory, best_memories, packed_context
 from lake.arguments import MOST_ROWS, MOST_TOKENS
-from lake.candidates import Candidates, Ranked, index_candidates, joined, ranked
+from lake.candidates import Candidates, Ranked, joined, ranked
 from lake.embedders.protocol import well_formed
 from lake.forks import require_threads
-from lake.index import Generation, Pointer, load_manifest, read_pointer
 from lake.lake import Lake, as_lake
+from lake.live_index import LiveIndex
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
-from transforms.errors import LakeError, ModelMismatchError
 from transforms.packing import pack
 from transforms.policy import Policy
 from transforms.policy_entries import MEMORY_KINDS
 
 if TYPE_CHECKING:
+    from lake.beliefs import Fact
+    from lake.chain import Chain
     from lake.embedders.protocol import Embedder
     from lake.fresh import FreshTail
     from lake.fresh_memories import FreshMemories
 
 __all__ = ["Context", "Memory", "Recall"]
-
-ATTEMPTS = 5
-"""Openings of an index that is switched and removed while it is read."""
 
 
 class Recall:
@@ -63,9 +60,8 @@ class Recall:
         self._policy = policy or Policy()
         self._embedder = embedder
         self._lock = threading.Lock()
-        self._generation: Generation | None = None
+        self._index = LiveIndex(self._lake, self._model)
         self._fresh: tuple[FreshTail, FreshMemories] | None = None
-        self._pool = ThreadPoolExecutor(4, thread_name_prefix="slowwave-recall")
 
     def search(
         self,
@@ -154,6 +150,73 @@ class Recall:
         )
         return packed_context(packed)
 
+    def facts(
+        self,
+        *,
+        tenant: str,
+        user: str | None = None,
+        agent: str | None = None,
+        tenant_wide: bool = False,
+        as_of: datetime | str | None = None,
+        recorded_by: datetime | str | None = None,
+        history: bool = False,
+    ) -> list[Fact]:
+        """What is held to be true of a scope, last confirmed first.
+
+        Args:
+            tenant: Customer; always.
+            user: Person. At least one of user and agent, or ``tenant_wide``.
+            agent: Agent.
+            tenant_wide: All users and agents of the tenant.
+            as_of: What was true at this instant by what had been said until then; now where None.
+            recorded_by: Only by what the lake held at this instant, whatever has been landed since.
+            history: Facts that no longer hold, too.
+
+        Raises:
+            UsageError: As ``search``.
+        """
+        from lake.beliefs import facts_of
+
+        at, known = arguments.instant(as_of), arguments.instant(recorded_by)
+        return facts_of(
+            self._lake,
+            Scope(tenant, user, agent, None, tenant_wide),
+            self._policy,
+            at or datetime.now(UTC),
+            is_replay=at is not None,
+            recorded_by=known,
+            has_history=history,
+            space=lambda: vector_space(self._model().model_key),
+        )
+
+    def explain(
+        self,
+        row_id: str,
+        *,
+        tenant: str,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        tenant_wide: bool = False,
+    ) -> Chain:
+        """Why a memory is there: the words it rests on, and every decision between them and it.
+
+        Args:
+            row_id: Id of a memory, fact, claim, topic, conversation or attempt.
+            tenant: As for ``search``, like the other scope arguments.
+            user: Person.
+            agent: Agent.
+            session: Conversation.
+            tenant_wide: The whole tenant.
+
+        Raises:
+            UsageError: As ``search``, or the scope holds no such row.
+        """
+        from lake.chain import chain_of
+
+        scope = Scope(tenant, user, agent, session, tenant_wide)
+        return chain_of(self._lake, scope, arguments.question(row_id), self._policy.recall.max_sensitivity)
+
     def _filters(self, as_of: datetime | str | None, kinds: Sequence[str] | None) -> Filters:
         instant = arguments.instant(as_of)
         return Filters(
@@ -175,35 +238,9 @@ class Recall:
         query = unicodedata.normalize("NFC", well_formed(arguments.question(query)))  # as landed text is
         # Zeros where the model refuses the query, whose words then still find rows.
         vector = self._model().embed([query]).vectors[0]
-        since, published = self._published(query, vector, scope, filters, candidates)
+        since, published = self._index.candidates(query, vector, scope, filters, candidates)
         fresh = self._unpublished(query, vector, scope, filters, candidates, since)
         return ranked(joined(published, fresh, len(vector)), self._policy, filters, limit)
-
-    def _published(
-        self, query: str, vector: NDArray[np.float32], scope: Scope, filters: Filters, candidates: int
-    ) -> tuple[int, Candidates | None]:
-        """Version of episodes the live generation holds (-1: none), and candidates from it.
-
-        Raises:
-            LakeError: The index cannot be read.
-        """
-        failed: Generation | None = None
-        for _ in range(ATTEMPTS):
-            generation = self._live(failed)
-            if generation is None:
-                return -1, None
-            try:
-                found = index_candidates(generation, self._pool, query, vector, scope, filters, candidates)
-            except (OSError, ValueError, RuntimeError) as error:
-                if failed is not None and failed.manifest.generation == generation.manifest.generation:
-                    raise LakeError(
-                        f"generation {generation.manifest.generation} of the index cannot be read",
-                        "Run slowwave publish --force, or roll back (slowwave publish --rollback).",
-                    ) from error
-                failed = generation  # it may have been removed between pointer and read
-            else:
-                return int(generation.manifest.inputs["episodes"]), found
-        raise LakeError("the index is switched faster than it can be read", "Keep more generations.")
 
     def _unpublished(
         self,
@@ -235,40 +272,3 @@ class Recall:
             if self._fresh is None:
                 self._fresh = FreshTail(self._lake, self._policy), FreshMemories(self._policy, self._model())
             return self._fresh
-
-    def _live(self, failed: Generation | None) -> Generation | None:
-        """The live generation, opened again after a switch or a failure; None before the first publish.
-
-        Raises:
-            ModelMismatchError: It holds vectors of another space than this reader's model.
-        """
-        pointer = read_pointer(self._lake)
-        if pointer is None:
-            return None
-        with self._lock:
-            held = self._generation
-            if held is None or held is failed or held.manifest.generation != pointer.generation:
-                held = self._opened(pointer)
-                self._generation = held
-        space = vector_space(self._model().model_key)
-        if held.manifest.space != space:
-            raise ModelMismatchError(
-                f"the index holds vectors of {held.manifest.space}, the query was embedded by {space}",
-                "Configure the index's model, or run slowwave embed and publish with this one.",
-            )
-        return held
-
-    def _opened(self, pointer: Pointer) -> Generation:
-        """The generation pointed to, or the one pointed to by now where it has gone meanwhile.
-
-        Raises:
-            LakeError: The live generation has no manifest.
-        """
-        while True:
-            try:
-                return Generation(self._lake, load_manifest(self._lake, pointer.generation))
-            except LakeError:
-                now = read_pointer(self._lake)
-                if now is None or now.generation == pointer.generation:
-                    raise
-                pointer = now

@@ -14,21 +14,19 @@ from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import RemoveAction
 
 from lake.data_files import data_file_sizes, in_partitions, require_whole, scan_files
 from lake.faults import storage_fault, wrapped
 from lake.lake import Lake
-from lake.parts import ROW_GROUP_ROWS, remove_parts, write_parts
+from lake.parts import remove_parts, write_parts
 from lake.storage import make_directory, sync_directory, sync_file
 from transforms.errors import BusyError, LakeError, SlowwaveError
 from transforms.schemas import Table
 
 ATTEMPTS = 12
-_WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=ROW_GROUP_ROWS)
-SAFE_HOURS = 12
-"""Longer than any write or merge takes."""
 _WRITTEN_BACK_SECONDS = 300.0
 """The kernel has written older changes to disk of its own accord, many times over."""
 
@@ -93,8 +91,31 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
     """
     if frame.is_empty():
         return
+    _commit(lake, table, frame, f"appending to {table.name}")
+
+
+def rewrite(lake: Lake, table: Table, files: Collection[str], frame: pl.DataFrame) -> None:
+    """Put rows in the place of some data files, in one atomic commit; files that come meanwhile stay.
+
+    Args:
+        lake: Where.
+        table: Which; the frame must conform to it.
+        files: Data files (as ``data_files`` names them) that go.
+        frame: All rows that shall remain of them.
+
+    Raises:
+        StorageError: The disk is full or the store fails; the files are as they were.
+        BusyError: Other writers won every attempt, or one of the files is gone.
+    """
+    _commit(lake, table, frame, f"rewriting {table.name}", files)
+
+
+def _commit(
+    lake: Lake, table: Table, frame: pl.DataFrame, where: str, instead_of: Collection[str] = ()
+) -> None:
     rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
     create_table(lake, table)
+    removals = [_removal(name) for name in sorted(instead_of)]
     actions = write_parts(lake, table, rows)
     # Named, so that an attempt which was committed but reported as failed is not written again.
     batch_id = secrets.token_hex(16)
@@ -106,7 +127,7 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
         state = DeltaTable(lake.table_uri(table))
         if not is_committed(state):
             state.create_write_transaction(
-                actions,
+                [*actions, *removals],
                 "append",
                 table.arrow(),
                 list(table.partition_by) or None,
@@ -114,12 +135,17 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
             )
 
     try:
-        retried(commit, f"appending to {table.name}")
+        retried(commit, where)
     except SlowwaveError:
         if lake.is_local and not _holds(lake, table, is_committed):
             remove_parts(lake.storage, table, [action.path for action in actions])
         raise
-    _sync_log(lake, table)
+    sync_log(lake, table)
+
+
+def _removal(name: str) -> RemoveAction:
+    values = dict(part.split("=", 1) for part in name.split("/")[:-1])
+    return RemoveAction(name, True, int(time.time() * 1000), partition_values=values)
 
 
 def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) -> bool:
@@ -131,7 +157,7 @@ def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) ->
     return state is None or condition(state)
 
 
-def _sync_log(lake: Lake, table: Table) -> None:
+def sync_log(lake: Lake, table: Table) -> None:
     """Make the newest commits survive a power cut: ours, and those of others that ours stands on."""
     root = local_root(lake)
     if root is None:
@@ -224,52 +250,6 @@ def added_files(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
         return now - data_files(lake, table, at_version=since_version)
     except LakeError:
         return now
-
-
-def compact(lake: Lake, table: Table) -> int:
-    """Merge small files partition by partition. Returns by how many files the table shrank."""
-    if open_table(lake, table) is None:
-        return 0
-    before = data_files(lake, table)
-    result = retried(
-        lambda: DeltaTable(lake.table_uri(table)).optimize.compact(writer_properties=_WRITER),
-        f"compacting {table.name}",
-    )
-    root = local_root(lake)
-    if root is not None:
-        with wrapped(f"compacting {table.name}"):
-            for name in data_files(lake, table) - before:
-                sync_file(root / "tables" / table.name / name)
-    _sync_log(lake, table)
-    return int(result["numFilesRemoved"]) - int(result["numFilesAdded"])
-
-
-def vacuum(lake: Lake, table: Table, retention_hours: int) -> int:
-    """Remove what no version of the last hours needs: superseded files, and those of killed writers.
-
-    Args:
-        lake: Where.
-        table: Which.
-        retention_hours: From ``SAFE_HOURS`` on, files that no commit names go, too; below it they
-            stay, because they may be those of a writer that is about to commit.
-
-    Returns:
-        How many files went.
-    """
-    if open_table(lake, table) is None:
-        return 0
-    removed = retried(
-        lambda: DeltaTable(lake.table_uri(table)).vacuum(
-            retention_hours=retention_hours,
-            dry_run=False,
-            enforce_retention_duration=False,
-            full=retention_hours >= SAFE_HOURS,
-        ),
-        f"vacuuming {table.name}",
-    )
-    if retention_hours < SAFE_HOURS:
-        return len(removed)
-    return len(removed) + lake.storage.sweep(f"tables/{table.name}", retention_hours * 3600)
 
 
 def size_bytes(lake: Lake, table: Table) -> int:

@@ -145,8 +145,9 @@ class ModelServer:
         """The route's answer, before any fault."""
         if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
             raise RouteError(401, {"message": f"Incorrect API key: {request.headers.get('authorization')}"})
-        folder = f"{request.route.rsplit('/', 1)[0]}/"
-        route = self.routes.get(request.route) or self.routes.get(folder)
+        path = request.route.split("?")[0]
+        folders = [path[: i + 1] for i, c in enumerate(path) if c == "/"]
+        route = next((self.routes[p] for p in (path, *reversed(folders)) if p in self.routes), None)
         if route is None:
             raise RouteError(404, {"message": f"no route {request.route}"})
         return route(self, request)
@@ -201,6 +202,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def do_POST(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
         self._serve()
 
     def _serve(self) -> None:

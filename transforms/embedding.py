@@ -5,9 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from transforms import ids
+from transforms.schemas import EPISODES, FACTS, PROCEDURES, SUMMARIES, Table
 
 TEXT_FORM = "dated-speaker-1"
 """Names the shape below; part of the vector space, so another shape never meets it in an index."""
+
+DERIVED_TEXTS: dict[str, str] = {FACTS.name: "fact", SUMMARIES.name: "text", PROCEDURES.name: "policy"}
+"""Derived tables whose rows are embedded, and the column that is, as it stands: it names its own dates."""
+EMBEDDED: tuple[Table, ...] = (EPISODES, FACTS, SUMMARIES, PROCEDURES)
 
 
 def vector_space(model_key: str) -> str:
@@ -30,4 +35,19 @@ def embedding_text(max_chars: int) -> pl.Expr:
 def with_text_hash(episodes: pl.DataFrame, max_chars: int) -> pl.DataFrame:
     """Episodes with ``embedding_text`` and ``text_hash`` added."""
     frame = episodes.with_columns(embedding_text=embedding_text(max_chars))
+    return frame.with_columns(text_hash=ids.row_ids(frame, "tenant_id", "embedding_text"))
+
+
+def embedded_columns(table: Table) -> list[str]:
+    """Columns that the text and the hash of a row of one of ``EMBEDDED`` are made of."""
+    if table.name in DERIVED_TEXTS:
+        return ["tenant_id", "tenant_bucket", DERIVED_TEXTS[table.name]]
+    return ["tenant_id", "tenant_bucket", "event_at", "speaker", "role", "content"]
+
+
+def hashed_texts(rows: pl.DataFrame, table: Table, max_chars: int) -> pl.DataFrame:
+    """Rows of one of ``EMBEDDED`` with ``embedding_text`` and ``text_hash`` added."""
+    if table.name not in DERIVED_TEXTS:
+        return with_text_hash(rows, max_chars)
+    frame = rows.with_columns(embedding_text=pl.col(DERIVED_TEXTS[table.name]).str.slice(0, max_chars))
     return frame.with_columns(text_hash=ids.row_ids(frame, "tenant_id", "embedding_text"))

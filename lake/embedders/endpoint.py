@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lake.embedders.config import EmbedderConfig
 from transforms.errors import EndpointError
 
 if TYPE_CHECKING:
     from openai import APIResponse, APIStatusError, OpenAI
+    from pydantic import SecretStr
 
     Request = Callable[[OpenAI], AbstractContextManager[APIResponse[Any]]]
 
@@ -27,6 +27,46 @@ _CODE = re.compile(r"[A-Za-z][\w.-]{0,63}")
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
 _DETAIL_CHARS = 200
+
+
+class EndpointConfig(Protocol):
+    """What is configured of any endpoint; ``EmbedderConfig`` says more of each."""
+
+    @property
+    def base_url(self) -> str:
+        """Root of the API."""
+
+    @property
+    def api_key(self) -> SecretStr | None:
+        """Sent as a bearer token."""
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Time of one attempt."""
+
+    @property
+    def max_attempts(self) -> int:
+        """Attempts of one request."""
+
+    @property
+    def max_total_seconds(self) -> float:
+        """Time of one request with all its attempts."""
+
+    @property
+    def endpoint(self) -> str:
+        """What may be shown of ``base_url``."""
+
+
+class GaveUpError(EndpointError):
+    """Out of attempts or time: another run may fare better.
+
+    Attributes:
+        reason: Of the last attempt, snake_case: ``time_out``, ``no_connection`` or ``http_503``, say.
+    """
+
+    def __init__(self, message: str, remedy: str, reason: str) -> None:
+        super().__init__(message, remedy)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -47,6 +87,7 @@ class _Failure:
     """An attempt that another may mend."""
 
     what: str
+    reason: str
     retry_after_seconds: float | None = None
 
 
@@ -55,7 +96,7 @@ class Endpoint:
 
     def __init__(
         self,
-        config: EmbedderConfig,
+        config: EndpointConfig,
         *,
         sleep: Callable[[float], None] = time.sleep,
         rng: random.Random | None = None,
@@ -69,7 +110,9 @@ class Endpoint:
         self._client: OpenAI | None = None
         self._connecting = Lock()
 
-    def send(self, request: Request, max_answer_bytes: int) -> bytes | Refusal:
+    def send(
+        self, request: Request, max_answer_bytes: int, *, max_attempts: int | None = None
+    ) -> bytes | Refusal:
         """The body of the answer, or the refusal of the input (400, 413, 422).
 
         Time-outs, lost connections, 408, 409, 425, 429 and 5xx are tried again: exponential backoff with full
@@ -78,20 +121,24 @@ class Endpoint:
         Args:
             request: Opens a streamed response, as ``client.x.with_streaming_response.create`` does.
             max_answer_bytes: A longer answer is an error.
+            max_attempts: Instead of the configured ones; 1 for what must not happen twice.
 
         Raises:
-            EndpointError: Out of attempts or time, not authorised, not found, or not such an API.
+            GaveUpError: Out of attempts or time.
+            EndpointError: Not authorised, not found, or not such an API.
         """
         deadline = self._clock() + self._config.max_total_seconds
         attempt = 1
         while isinstance(outcome := self._attempt(request, max_answer_bytes, deadline), _Failure):
             pause = self._pause_seconds(attempt, outcome)
-            if attempt == self._config.max_attempts or self._clock() + pause > deadline:
+            is_last = attempt >= (max_attempts or self._config.max_attempts)
+            if is_last or self._clock() + pause > deadline:
                 wait = outcome.retry_after_seconds
                 asked = "" if wait is None else f"; it asks to wait {wait:.0f} s"
-                raise self._error(
-                    f"gave up at attempt {attempt}: {outcome.what}{asked}",
+                raise GaveUpError(
+                    f"{self._place}: gave up at attempt {attempt}: {outcome.what}{asked}",
                     "Check that base_url is reachable from here, or run again later.",
+                    outcome.reason,
                 )
             self._sleep(pause)
             attempt += 1
@@ -115,9 +162,9 @@ class Endpoint:
         except openai.APIStatusError as error:
             refused = error
         except (openai.APITimeoutError, httpx2.TimeoutException):
-            return _Failure("time-out")
+            return _Failure("time-out", "time_out")
         except (openai.APIConnectionError, httpx2.RequestError):
-            return _Failure("no connection, or it was lost")
+            return _Failure("no connection, or it was lost", "no_connection")
         # Judged outside of the handler: a chained library error would show the server's words and our key.
         return self._judge(refused)
 
@@ -131,7 +178,7 @@ class Endpoint:
                     "Check base_url, model and dimensions.",
                 )
             if self._clock() > deadline:
-                return _Failure("the answer did not end in time")
+                return _Failure("the answer did not end in time", "time_out")
         return bytes(body)
 
     def _judge(self, error: APIStatusError) -> Refusal | _Failure:
@@ -142,7 +189,7 @@ class Endpoint:
         if code == "insufficient_quota":
             raise self._error(what, "Raise the quota of the account at the endpoint.")
         if status in _PASSES or status >= 500:
-            return _Failure(what, _retry_after_seconds(error.response.headers))
+            return _Failure(what, f"http_{status}", _retry_after_seconds(error.response.headers))
         if status in {401, 403}:
             raise self._error(what, "Check api_key, and that it may use this model.")
         if status == 404:
@@ -155,7 +202,11 @@ class Endpoint:
         return "".join(c if c.isprintable() else " " for c in shown)[:_DETAIL_CHARS]
 
     def _error(self, what: str, remedy: str) -> EndpointError:
-        return EndpointError(f"model endpoint {self._config.endpoint}: {what}", remedy)
+        return EndpointError(f"{self._place}: {what}", remedy)
+
+    @property
+    def _place(self) -> str:
+        return f"model endpoint {self._config.endpoint}"
 
     def _connected(self) -> OpenAI:
         with self._connecting:

@@ -10,7 +10,7 @@ import pytest
 
 from flows.embed import run_embed
 from flows.publish import run_publish
-from lake import tables
+from lake import upkeep
 from lake.embedders.protocol import Embedded
 from lake.recall import Recall
 from tests.flows.lakes import (
@@ -147,7 +147,7 @@ def test_a_refused_text_is_found_again_after_compaction(tmp_path: Path) -> None:
     root = landed(tmp_path, 3)
     landed(tmp_path, 6)
     run_embed(job_on(root, embedder=CountingEmbedder(refuse="note 1 ")))
-    tables.compact(job_on(root).lake, EPISODES)
+    upkeep.compact(job_on(root).lake, EPISODES)
     mild = CountingEmbedder()
     assert run_embed(job_on(root, embedder=mild)).rows_out == 1
     assert len(mild.texts) == 1

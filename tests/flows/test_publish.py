@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import publish
+from flows import publish, published
 from flows.embed import run_embed
 from flows.job import Job
 from flows.nightly import run_nightly
@@ -195,7 +195,7 @@ def test_large_buckets_are_read_in_slices_of_whole_users(
     ingest(job, write(tmp_path / "a.jsonl", rows))
     run_embed(job)
     whole = run_publish(job)
-    monkeypatch.setattr(publish, "SLICE_ROWS", 10)
+    monkeypatch.setattr(published, "SLICE_ROWS", 10)
     sliced = run_publish(job, force=True)
     assert whole.rows_out == sliced.rows_out == 60
     reader = Recall(job.lake, embedder=job.embedder)

@@ -17,7 +17,7 @@ import pytest
 
 from flows.ingest import run_ingest
 from flows.job import Job
-from lake import landing, queries, tables
+from lake import landing, queries, tables, upkeep
 from lake.lake import Lake, init_lake, open_lake
 from tests.lake.made import ROOT, command, environment, episodes, finished, worker
 from transforms.policy import Policy
@@ -140,7 +140,7 @@ def test_killed_committers_lose_no_acknowledged_batch_and_show_no_half_one(lake:
         assert set(said) <= set(found["content"])
         tables.append(lake, EPISODES, episodes(lake, "next", [f"after/{round_}/{i}" for i in range(rows)]))
         said.append(f"after/{round_}")
-        tables.compact(lake, EPISODES)
+        upkeep.compact(lake, EPISODES)
 
 
 def test_a_killed_ingest_goes_on_where_it_was(lake: Lake, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from flows.__main__ import main
-from lake import landing, locks, tables
+from lake import landing, locks, tables, upkeep
 from lake.lake import init_lake, open_lake
 from lake.recall import Recall
 from lake.storage import S3Storage, open_storage
@@ -202,8 +202,8 @@ def test_two_writers_all_land_and_upkeep_keeps_their_rows(bucket: str) -> None:
     tables.append(lake, EPISODES, episodes(lake, "t0", ["more"]))
     added = tables.added_files(lake, EPISODES, tables.version(lake, EPISODES) - 1)
     assert tables.scan(lake, EPISODES, files=added).collect()["content"].to_list() == ["more"]
-    assert tables.compact(lake, EPISODES) > 0
-    assert tables.vacuum(lake, EPISODES, 0) > 0
+    assert upkeep.compact(lake, EPISODES) > 0
+    assert upkeep.vacuum(lake, EPISODES, 0) > 0
     assert sorted(tables.scan(lake, EPISODES).collect()["content"]) == sorted([*expected, "more"])
     assert tables.size_bytes(lake, EPISODES) > 0
 

@@ -13,7 +13,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import parts, tables
+from lake import parts, tables, upkeep
 from lake.lake import Lake, init_lake
 from tests.lake.made import episodes, finished, frame, worker
 from transforms.errors import BusyError, LakeError, StorageError
@@ -35,7 +35,7 @@ def test_before_the_first_row(lake: Lake) -> None:
         assert tables.version(lake, table) == -1
         assert tables.data_files(lake, table) == frozenset()
         assert tables.added_files(lake, table, -1) == frozenset()
-        assert (tables.compact(lake, table), tables.vacuum(lake, table, 24)) == (0, 0)
+        assert (upkeep.compact(lake, table), upkeep.vacuum(lake, table, 24)) == (0, 0)
         assert tables.size_bytes(lake, table) == 0
     tables.append(lake, EPISODES, EPISODES.empty())
     assert tables.version(lake, EPISODES) == -1
@@ -53,7 +53,7 @@ def test_every_table_gives_back_what_went_in(lake: Lake, table: Any) -> None:
     found = tables.scan(lake, table).collect().sort(table.key[-1])
     assert found.equals(given)
     assert tables.version(lake, table) == 2
-    tables.compact(lake, table)
+    upkeep.compact(lake, table)
     assert tables.scan(lake, table).collect().sort(table.key[-1]).equals(given)
 
 
@@ -73,7 +73,7 @@ ODD = [
 def test_odd_tenants_survive(lake: Lake) -> None:
     for tenant in ODD:
         tables.append(lake, EPISODES, episodes(lake, tenant, [f"of {tenant}"]))
-    tables.compact(lake, EPISODES)
+    upkeep.compact(lake, EPISODES)
     for tenant in ODD:
         found = tables.scan(lake, EPISODES, buckets=[lake.bucket(tenant)]).filter(
             pl.col("tenant_id") == tenant
@@ -86,7 +86,7 @@ def test_odd_tenants_survive(lake: Lake) -> None:
 def test_partition_values_are_text_not_guessed_numbers(lake: Lake) -> None:
     tables.append(lake, EPISODES, episodes(lake, "acme", ["one"], "007"))
     assert names(lake, months=["007"]) == ["one"]
-    tables.compact(lake, EPISODES)
+    upkeep.compact(lake, EPISODES)
     assert tables.scan(lake, EPISODES).collect()["month"].to_list() == ["007"]
 
 
@@ -123,7 +123,7 @@ def test_the_log_holds_nothing_personal(lake: Lake) -> None:
         }
         for _ in range(2):
             tables.append(lake, table, frame(table, [{**personal, "tags": [secret], "month": "2026-03"}]))
-        tables.compact(lake, table)
+        upkeep.compact(lake, table)
         DeltaTable(lake.table_uri(table)).create_checkpoint()
         log = Path(lake.table_uri(table)) / "_delta_log"
         assert len(list(log.iterdir())) >= 4
@@ -144,7 +144,7 @@ def test_added_files_are_those_since_a_version_also_after_a_merge(lake: Lake) ->
     assert not added & first
     assert names(lake, files=added) == ["two"]
     assert tables.data_files(lake, EPISODES, at_version=1) == first
-    assert tables.compact(lake, EPISODES) == 1
+    assert upkeep.compact(lake, EPISODES) == 1
     assert names(lake, files=tables.added_files(lake, EPISODES, 1)) == ["one", "two"]
     assert names(lake, files=tables.added_files(lake, EPISODES, -1)) == ["one", "two"]
     assert names(lake, files=tables.added_files(lake, EPISODES, 99)) == ["one", "two"]
@@ -155,19 +155,19 @@ def test_added_files_are_those_since_a_version_also_after_a_merge(lake: Lake) ->
 def test_vacuum_takes_superseded_files_and_what_killed_writers_left(lake: Lake) -> None:
     for name in ("one", "two"):
         tables.append(lake, EPISODES, episodes(lake, "acme", [name]))
-    tables.compact(lake, EPISODES)
+    upkeep.compact(lake, EPISODES)
     root = Path(lake.table_uri(EPISODES))
     live = {root / f for f in tables.data_files(lake, EPISODES)}
     folder = next(iter(live)).parent
     for rest in (folder / "part-orphan.zstd.parquet", folder / ".part-x.tmp"):
         rest.write_bytes(b"rest")
-    assert tables.vacuum(lake, EPISODES, tables.SAFE_HOURS) == 0
+    assert upkeep.vacuum(lake, EPISODES, upkeep.SAFE_HOURS) == 0
     old = time.time() - 13 * 3600
     for path in root.rglob("*"):
         if path.is_file() and "_delta_log" not in path.parts and path not in live:
             os.utime(path, (old, old))
-    assert tables.vacuum(lake, EPISODES, tables.SAFE_HOURS - 1) == 0  # an orphan may be a live writer's
-    assert tables.vacuum(lake, EPISODES, tables.SAFE_HOURS) == 2
+    assert upkeep.vacuum(lake, EPISODES, upkeep.SAFE_HOURS - 1) == 0  # an orphan may be a live writer's
+    assert upkeep.vacuum(lake, EPISODES, upkeep.SAFE_HOURS) == 2
     assert names(lake) == ["one", "two"]
     held = {p for p in root.rglob("*") if p.is_file() and "_delta_log" not in p.parts}
     assert {p for p in held if p.suffix != ".parquet"} == set()
@@ -177,8 +177,8 @@ def test_vacuum_takes_superseded_files_and_what_killed_writers_left(lake: Lake) 
 def test_vacuum_at_once_removes_what_a_merge_superseded(lake: Lake) -> None:
     for name in ("one", "two"):
         tables.append(lake, EPISODES, episodes(lake, "acme", [name]))
-    tables.compact(lake, EPISODES)
-    assert tables.vacuum(lake, EPISODES, 0) == 2
+    upkeep.compact(lake, EPISODES)
+    assert upkeep.vacuum(lake, EPISODES, 0) == 2
     assert names(lake) == ["one", "two"]
 
 
@@ -305,9 +305,9 @@ def test_upkeep_never_changes_the_rows(tmp_path_factory: pytest.TempPathFactory,
             tables.append(lake, EPISODES, episodes(lake, f"t{i % 3}", [f"n{i}"]))
             held.append(f"n{i}")
         elif step == "compact":
-            tables.compact(lake, EPISODES)
+            upkeep.compact(lake, EPISODES)
         else:
-            tables.vacuum(lake, EPISODES, 0)
+            upkeep.vacuum(lake, EPISODES, 0)
         assert names(lake) == sorted(held)
 
 
@@ -373,11 +373,11 @@ def test_a_lake_may_lie_below_any_name(name: str, tmp_path: Path) -> None:
     assert sorted(found["content"]) == ["one", "two"]
     assert set(found["tenant_bucket"]) == {bucket}
     assert found.schema == EPISODES.empty().schema
-    assert tables.compact(lake, EPISODES) == 1
+    assert upkeep.compact(lake, EPISODES) == 1
     files = tables.data_files(lake, EPISODES)
     assert all((Path(lake.table_uri(EPISODES)) / file).is_file() for file in files)
     assert tables.scan(lake, EPISODES, files=files).collect().height == 3
-    assert tables.vacuum(lake, EPISODES, 0) == 2
+    assert upkeep.vacuum(lake, EPISODES, 0) == 2
     assert names(lake) == ["one", "three", "two"]
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 

@@ -10,7 +10,7 @@ import time
 import polars as pl
 from made import episodes
 
-from lake import landing, locks, tables
+from lake import landing, locks, tables, upkeep
 from lake.lake import open_lake
 from transforms.errors import UsageError
 from transforms.schemas import EPISODES
@@ -92,8 +92,8 @@ def tidy(uri: str, times: str) -> None:
     """Compact and vacuum beside others."""
     lake = open_lake(uri)
     for _ in range(int(times)):
-        tables.compact(lake, EPISODES)
-        tables.vacuum(lake, EPISODES, 1)
+        upkeep.compact(lake, EPISODES)
+        upkeep.vacuum(lake, EPISODES, 1)
     say("tidy")
 
 

@@ -1,0 +1,131 @@
+"""Claims from new episodes, and the facts that the claims of each subject and predicate come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from flows.embed import embed_texts
+from flows.portions import OWNER, Portion
+from lake import tables
+from lake.revisions import Changes
+from transforms.claims.extract import EXTRACTOR, extract
+from transforms.embedding import hashed_texts
+from transforms.facts.near import object_groups
+from transforms.facts.reconcile import reconcile
+from transforms.model_claims import extract_with, extractor_of
+from transforms.schemas import CLAIMS, DECISIONS, FACTS
+
+UNIT = [*OWNER, "subject_key", "predicate"]
+"""Claims that can meet: one subject and predicate of one owner."""
+
+
+@dataclass
+class FactsDone:
+    """What became of facts in a run."""
+
+    claims: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    pending: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    diff: list[dict[str, Any]] = field(default_factory=list)
+
+
+def consolidate_facts(portion: Portion, done: FactsDone) -> None:
+    """Read claims from the new episodes of a portion and fold anew what they touch."""
+    drawn = _drawn(portion, done)
+    fresh = drawn.join(_held_ids(portion, drawn), on="claim_id", how="anti")
+    portion.writer.add(CLAIMS, fresh)
+    done.claims += fresh.height
+    units = drawn.select(UNIT).unique()
+    claims = pl.concat([drawn, _held(portion, units).join(drawn, on="claim_id", how="anti")])
+    if portion.scope.is_complete or claims.height:
+        folded = reconcile(
+            claims, object_groups(claims, _vectors(portion, claims), portion.job.policy), portion.job.policy
+        )
+        before = portion.before(FACTS, units)
+        facts = portion.writer.revise(FACTS, before, folded.facts)
+        decided = _decide(portion, claims, folded.decisions)
+        _count(portion, done, before, facts, decided)
+
+
+def extractor(portion: Portion) -> str:
+    """Name and version of what reads claims in this run."""
+    model = portion.job.model
+    return EXTRACTOR if model is None else extractor_of(model)
+
+
+def _drawn(portion: Portion, done: FactsDone) -> pl.DataFrame:
+    """Claims of the new episodes; those that wait for a model are counted."""
+    job, episodes = portion.job, portion.fresh.drop("owner")
+    if job.model is None:
+        found = extract(episodes, job.policy)
+        claims, refused = found.claims, found.refused
+    else:
+        from lake.tokens import count_tokens
+
+        encoding = job.policy.context.encoding
+        claims, refused, pending = extract_with(
+            job.model, episodes, job.policy, lambda texts: count_tokens(texts, encoding)
+        )
+        done.pending += len(pending)
+    done.refused.update(refused["reason"].to_list())
+    return claims
+
+
+def _held_ids(portion: Portion, drawn: pl.DataFrame) -> pl.DataFrame:
+    """Ids of the claims that are held already, as after a kill."""
+    held = tables.scan(portion.job.lake, CLAIMS, buckets=[portion.bucket]).select("claim_id")
+    return held.join(drawn.lazy().select("claim_id"), on="claim_id", how="semi").collect()
+
+
+def _held(portion: Portion, units: pl.DataFrame) -> pl.DataFrame:
+    """Claims of the units read by the same extractor from episodes that live; none in a complete run."""
+    if portion.scope.is_complete or units.is_empty():
+        return CLAIMS.empty()
+    held = tables.scan(portion.job.lake, CLAIMS, buckets=[portion.bucket])
+    mine = held.filter(pl.col("extractor") == extractor(portion))
+    found = mine.join(units.lazy(), on=UNIT, how="semi").collect(engine="streaming")
+    return found.unique("claim_id").join(portion.light, on="episode_id", how="semi")
+
+
+def _vectors(portion: Portion, claims: pl.DataFrame) -> pl.DataFrame:
+    """Vectors of the sentences of units that name more than one object: only these can merge."""
+    several = claims.filter(pl.col("object_key").n_unique().over(UNIT) > 1)
+    texts = several.select("tenant_id", "tenant_bucket", "fact").unique()
+    hashed = hashed_texts(texts, FACTS, portion.job.policy.embed.max_text_chars)
+    vectors = embed_texts(portion.job, hashed)
+    return hashed.join(vectors, on="text_hash").select("fact", "vector").unique("fact")
+
+
+def _decide(portion: Portion, claims: pl.DataFrame, decisions: pl.DataFrame) -> Changes:
+    keys = claims.select(item_id="claim_id")
+    before = portion.before(DECISIONS, keys).filter(pl.col("item_kind") == "claim")
+    return portion.writer.revise(DECISIONS, before, decisions)
+
+
+def _count(portion: Portion, done: FactsDone, before: pl.DataFrame, facts: Changes, decided: Changes) -> None:
+    """Count what changed; where a diff is wanted, it is kept as a list, too."""
+    old = before.select("fact_id", was_retired_at="retired_at", old_support="support")
+    now = pl.concat([facts.added, facts.changed]).join(old, on="fact_id", how="left")
+    is_retired = pl.col("retired_at").is_not_null() & pl.col("was_retired_at").is_null()
+    is_superseded = is_retired & (pl.col("retired_reason") == "superseded")
+    parts = {
+        "added": facts.added,
+        "confirmed": now.filter(pl.col("support") > pl.col("old_support")),
+        "superseded": now.filter(is_superseded),
+        "retired": now.filter(is_retired & ~is_superseded),
+        "withdrawn": facts.removed,
+    }
+    for name, rows in parts.items():
+        done.counts[name] += rows.height
+        if portion.job.is_dry or portion.job.has_diff:
+            shown = rows.select("tenant_id", "owner", "fact_id", "fact", "superseded_by")
+            done.diff += [{"change": name, **row} for row in shown.to_dicts()]
+    news = pl.concat([decided.added, decided.changed])
+    done.counts["merged"] += news.filter(pl.col("reason") == "merged").height
+    done.reasons.update(news["reason"].to_list())

@@ -1,0 +1,102 @@
+"""Topics of owners with new episodes: joined, made, and looked at again where they have changed much."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from flows.embed import embed_texts
+from flows.portions import OWNER, Portion
+from lake import tables
+from lake.revisions import REVISION, Changes, alive
+from transforms.embedding import with_text_hash
+from transforms.schemas import DECISIONS, TOPIC_MEMBERS, TOPICS, VECTORS
+from transforms.topics.join import join
+from transforms.topics.review import review
+
+
+@dataclass(frozen=True)
+class Memberships:
+    """Who belongs where after a run.
+
+    Attributes:
+        owners: ``tenant_id`` and ``owner`` that it speaks for.
+        members: ``schemas.TOPIC_MEMBERS`` without revisions: what stands of these owners.
+        touched: ``topic_id`` of every topic that an episode came to or left.
+    """
+
+    owners: pl.DataFrame
+    members: pl.DataFrame
+    touched: pl.DataFrame
+
+
+def consolidate_topics(portion: Portion, counts: Counter[str]) -> Memberships:
+    """Give the new episodes of a portion their topics."""
+    job, owners = portion.job, portion.fresh.select(OWNER).unique()
+    if owners.is_empty() and not portion.scope.is_complete:
+        nothing = TOPIC_MEMBERS.empty().drop(REVISION)
+        return Memberships(owners, nothing, nothing.select("topic_id"))
+    topics, members = portion.before(TOPICS, owners), portion.before(TOPIC_MEMBERS, owners)
+    # Another model's topics say nothing of this one's vectors: their episodes wait for new ones.
+    stood = alive(topics).filter(pl.col("space") == job.space)
+    living = alive(members).join(portion.light, on="episode_id", how="semi")
+    held = living.join(stood, on="topic_id", how="semi")
+    joined = join(_waiting(portion, held, owners), stood, job.policy, job.space)
+    now = pl.concat([held, joined.members])
+    done = review(joined.topics, _looked_at(portion, now, joined.review), job.policy, job.space)
+    now = pl.concat([now.join(done.members, on="episode_id", how="anti"), done.members])
+    others = stood.join(done.topics, on=OWNER, how="anti")  # nothing of theirs waits: they are as they were
+    found = pl.concat([done.topics, others]).join(now, on="topic_id", how="semi")
+    portion.writer.revise(TOPICS, topics, found)
+    moved = portion.writer.revise(TOPIC_MEMBERS, members, now)
+    _decide(portion, pl.concat([joined.decisions, done.decisions]), counts)
+    counts["joined"] += moved.added.filter(pl.col("topic_id") != "").height
+    counts["waiting"] += now.filter(pl.col("topic_id") == "").height
+    return Memberships(owners, now, _touched(members, moved))
+
+
+def _touched(before: pl.DataFrame, moved: Changes) -> pl.DataFrame:
+    left = before.join(moved.rows, on="episode_id", how="semi")
+    both = pl.concat([left.select("topic_id"), moved.rows.select("topic_id")])
+    return both.filter(pl.col("topic_id") != "").unique()
+
+
+def _waiting(portion: Portion, held: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+    """Episodes of owners with news that have no topic: the new ones, and those that fitted none before."""
+    idle = portion.light.join(owners, on=OWNER, how="semi").join(held, on="episode_id", how="anti")
+    return with_vectors(portion, portion.episodes(idle.select("episode_id")))
+
+
+def _looked_at(portion: Portion, members: pl.DataFrame, topics: Sequence[str]) -> pl.DataFrame:
+    """All episodes of the topics that are looked at whole, with ``topic_id``."""
+    named = pl.DataFrame({"topic_id": topics}, schema={"topic_id": pl.String})
+    wanted = members.join(named, on="topic_id", how="semi")
+    rows = with_vectors(portion, portion.episodes(wanted.select("episode_id")))
+    return rows.join(wanted.select("episode_id", "topic_id"), on="episode_id")
+
+
+def with_vectors(portion: Portion, episodes: pl.DataFrame) -> pl.DataFrame:
+    """Episodes with ``vector`` of this run's space; null where there is none.
+
+    A dry run makes those that are missing: nothing was embedded before it.
+    """
+    hashed = with_text_hash(episodes, portion.job.policy.embed.max_text_chars)
+    if portion.job.is_dry:
+        held = embed_texts(portion.job, hashed)
+    else:
+        vectors = tables.scan(portion.job.lake, VECTORS, buckets=[portion.bucket])
+        mine = vectors.filter(pl.col("model_key") == portion.job.space).select("text_hash", "vector")
+        found = mine.join(hashed.lazy().select("text_hash").unique(), on="text_hash", how="semi")
+        held = found.collect(engine="streaming").unique("text_hash")
+    return hashed.join(held, on="text_hash", how="left").drop("text_hash", "embedding_text")
+
+
+def _decide(portion: Portion, decisions: pl.DataFrame, counts: Counter[str]) -> None:
+    """Record why topics were made, split or merged; the last decision on a topic stands."""
+    keys = decisions.select("item_id")
+    before = portion.before(DECISIONS, keys).join(keys, on="item_id", how="semi")
+    portion.writer.revise(DECISIONS, before, decisions)
+    counts.update(f"topics_{name.lower()}" for name in decisions["operation"])

@@ -1,0 +1,175 @@
+"""What a consolidation has to look at: the new episodes of a lake, in portions of whole owners.
+
+A portion is a bucket, or a slice of one by owner, so that memory is bounded and no owner is cut. What
+is derived is derived of whole units (a session, a topic, the claims of one subject and predicate), and
+only of those that the new episodes touch; a complete run takes all of them, and removes what has no
+source any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from flows.job import Job
+from lake import revisions, tables
+from lake.revisions import Changes, Writer
+from transforms.owners import owner_expr
+from transforms.schemas import EPISODES, Table
+
+SLICE_ROWS = 100_000
+"""New episodes of a bucket above this are taken in slices of whole owners."""
+OWNER = ["tenant_id", "owner"]
+SESSION = [*OWNER, "session_id"]
+_LIGHT = ["episode_id", "tenant_id", "user_id", "agent_id", "session_id", "month", "event_at", "is_injected"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which episodes a run looks at.
+
+    Attributes:
+        files: Data files of episodes that came since the last run; None takes all episodes, and what
+            is derived of none is removed.
+        ripe: Episodes that reached the age of summaries since then lie after the first instant and at
+            or before the second, in microseconds since 1970; equal where none did.
+    """
+
+    files: frozenset[str] | None
+    ripe: tuple[int, int]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is derived anew."""
+        return self.files is None
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some whole owners of a bucket and their new episodes.
+
+    Attributes:
+        job: The run.
+        scope: What the run looks at.
+        writer: Takes up what changes.
+        bucket: Tenant bucket.
+        part: Which slice of the bucket's owners, and of how many.
+        light: All episodes of these owners without their texts, with ``owner``.
+        fresh: The new ones whole, with ``owner``; injected context is not among them.
+    """
+
+    job: Job
+    scope: Scope
+    writer: Writer
+    bucket: int
+    part: tuple[int, int]
+    light: pl.DataFrame
+    fresh: pl.DataFrame
+
+    def episodes(self, keys: pl.DataFrame) -> pl.DataFrame:
+        """Whole episodes that match the keys on all of their columns, with ``owner``; never injected.
+
+        Args:
+            keys: Some columns of ``light``; null matches null.
+        """
+        wanted = self.light.join(keys, on=keys.columns, how="semi", nulls_equal=True)
+        if wanted.height == self.fresh.height and self.scope.is_complete:
+            return self.fresh
+        months = wanted["month"].unique().to_list()
+        rows = tables.scan(self.job.lake, EPISODES, buckets=[self.bucket], months=months)
+        found = rows.join(wanted.lazy().select("episode_id", "owner"), on="episode_id", how="inner")
+        return found.collect(engine="streaming").sort("episode_id")
+
+    @cached_property
+    def sessions(self) -> pl.DataFrame:
+        """Sessions that have a new episode."""
+        return self.fresh.filter(pl.col("session_id").is_not_null()).select(SESSION).unique()
+
+    @cached_property
+    def in_sessions(self) -> pl.DataFrame:
+        """All episodes of the sessions that have a new one."""
+        return self.episodes(self.sessions)
+
+    def before(self, table: Table, keys: pl.DataFrame) -> pl.DataFrame:
+        """``revisions.latest`` of the units a derivation speaks for.
+
+        Args:
+            table: A revisioned table that has ``tenant_id`` and ``owner``.
+            keys: The units by columns that no revision changes; a complete run speaks for all of the
+                portion's owners.
+        """
+        units = None if self.scope.is_complete else keys
+        held = revisions.latest(self.job.lake, table, buckets=[self.bucket], keys=units)
+        return held.filter(in_part(*self.part))
+
+    def revise(self, table: Table, keys: pl.DataFrame, after: pl.DataFrame) -> Changes:
+        """Take up what a derivation of some units comes to."""
+        return self.writer.revise(table, self.before(table, keys), after)
+
+
+def in_part(part: int, parts: int) -> pl.Expr:
+    """Whether an owner belongs to a slice of a bucket."""
+    if parts == 1:
+        return pl.lit(True)
+    return pl.concat_str(OWNER).hash(0) % parts == part
+
+
+def portions(job: Job, scope: Scope, writer: Writer) -> Iterator[Portion]:
+    """Every portion that has something to do."""
+    for bucket in range(job.lake.buckets):
+        files = scope.files
+        if files is not None:
+            files = frozenset(name for name in files if f"tenant_bucket={bucket}/" in name)
+        light = _light(job, bucket)
+        ripe = light.filter(_is_ripe(scope)).height
+        if not (files or ripe or (scope.is_complete and _has_rows(job, bucket, light))):
+            continue
+        fresh = _fresh(job, bucket, files)
+        parts = max(-(-fresh.height // SLICE_ROWS), 1)
+        for part in range(parts):
+            mine = in_part(part, parts)
+            yield Portion(job, scope, writer, bucket, (part, parts), light.filter(mine), fresh.filter(mine))
+
+
+def _light(job: Job, bucket: int) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=[bucket]).select(_LIGHT).filter(~pl.col("is_injected"))
+    return rows.with_columns(owner_expr()).filter(pl.col("owner").is_not_null()).collect()
+
+
+def _fresh(job: Job, bucket: int, files: frozenset[str] | None) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=[bucket], files=files)
+    mine = rows.filter(~pl.col("is_injected")).with_columns(owner_expr())
+    return mine.filter(pl.col("owner").is_not_null()).collect(engine="streaming").sort("episode_id")
+
+
+def _is_ripe(scope: Scope) -> pl.Expr:
+    after, until = scope.ripe
+    happened = pl.col("event_at").dt.epoch("us")
+    return (happened > after) & (happened <= until)
+
+
+def ripe_episodes(portion: Portion) -> pl.DataFrame:
+    """Episodes of a portion that are old enough to be summarised, without their texts."""
+    return portion.light.filter(pl.col("event_at").dt.epoch("us") <= portion.scope.ripe[1])
+
+
+def newly_ripe(portion: Portion) -> pl.DataFrame:
+    """Those of them that were not at the last run."""
+    return portion.light.filter(_is_ripe(portion.scope))
+
+
+def _has_rows(job: Job, bucket: int, light: pl.DataFrame) -> bool:
+    """Whether a complete run has anything to derive or to remove in a bucket."""
+    from transforms.schemas import DERIVED
+
+    if light.height:
+        return True
+    return any(
+        name
+        for table in DERIVED
+        for name in tables.data_files(job.lake, table)
+        if f"tenant_bucket={bucket}/" in name
+    )

@@ -1,0 +1,131 @@
+"""What a generation is made of: the live rows of the lake, in the order and portions an index is built in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+
+from flows.job import Job
+from lake import lineage, revisions, tables
+from lake.index import scope_hash
+from transforms import retention
+from transforms.derived_memories import PUBLISHED, derived_memories, hashed, live_rows
+from transforms.embedding import with_text_hash
+from transforms.memories import live, memories
+from transforms.schemas import EPISODES, MEMORIES, SUMMARIES, VECTORS, Table
+
+SLICE_ROWS = 100_000
+SLICE_CHARS = 100_000_000
+"""A bucket above either is read in slices of whole users, to bound memory."""
+_SOURCES: tuple[Table, ...] = (EPISODES, VECTORS, *PUBLISHED)
+
+
+def inputs_of(job: Job) -> dict[str, Any]:
+    """What a generation depends on; the same inputs need no new one."""
+    sections = ("retention", "embed", "publish", "summaries")
+    policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in sections}
+    marks = {table.name: lineage.mark(job.lake, table) for table in _SOURCES}
+    return {
+        **{name: mark[0] for name, mark in marks.items()},
+        "marks": [mark[1] for mark in marks.values()],
+        "space": job.space,
+        "policy": policy,
+    }
+
+
+def versions_in(inputs: dict[str, Any]) -> dict[str, int]:
+    """Version of each table that a generation was built from."""
+    return {table.name: inputs[table.name] for table in _SOURCES}
+
+
+def large_scopes(job: Job) -> list[str]:
+    """Hashes of the scopes that get a table of their own."""
+    scopes = tables.scan(job.lake, EPISODES).group_by("tenant_id", "user_id").len()
+    large = scopes.filter(pl.col("len") > job.policy.publish.large_scope_rows).collect()
+    return sorted(scope_hash(tenant, user) for tenant, user, _ in large.iter_rows())
+
+
+def served_counts(job: Job) -> dict[str, int]:
+    """Rows that must be served, are expired, injected or dropped for their summary.
+
+    Counted without the code that builds them.
+    """
+    expiry = retention.expiry_expr(job.policy.retention)
+    columns = ["episode_id", "is_injected", "retention_tier", "expires_at", "event_at"]
+    rows = tables.scan(job.lake, EPISODES).select(columns)
+    is_injected, is_live = pl.col("is_injected"), retention.is_live(job.as_of)
+    is_dropped = pl.col("episode_id").is_in(_dropped(job, None)["episode_id"].implode())
+    counts = rows.with_columns(expires_at=expiry).select(
+        live=(~is_injected & is_live & ~is_dropped).sum(),
+        expired=(~is_injected & ~is_live).sum(),
+        injected=is_injected.sum(),
+        dropped=(~is_injected & is_live & is_dropped).sum(),
+    )
+    found = {name: int(count) for name, count in counts.collect().row(0, named=True).items()}
+    for table in PUBLISHED:
+        stood = revisions.standing(job.lake, table)
+        found[table.name] = live_rows(stood, table, job.policy, job.as_of).height
+    return found
+
+
+def _dropped(job: Job, bucket: int | None) -> pl.DataFrame:
+    """Episodes that are no longer served because a committed summary covers them."""
+    nothing = pl.DataFrame(schema={"episode_id": pl.String})
+    if job.policy.summaries.detail != "drop_after_summary":
+        return nothing
+    stood = revisions.standing(job.lake, SUMMARIES, buckets=None if bucket is None else [bucket])
+    return stood.select(episode_id="source_refs").explode("episode_id").drop_nulls().unique()
+
+
+def frames(job: Job, advance: Callable[[int], None]) -> Iterator[pl.DataFrame]:
+    """Memories of the lake in order of bucket, tenant, user and time; each frame holds whole users."""
+    for bucket in range(job.lake.buckets):
+        held = tables.scan(job.lake, EPISODES, buckets=[bucket])
+        rows, chars = held.select(pl.len(), pl.col("content_chars").sum()).collect().row(0)
+        parts = max(-(-rows // SLICE_ROWS), -(-chars // SLICE_CHARS), 1)
+        dropped = _dropped(job, bucket)
+        derived = {t.name: revisions.standing(job.lake, t, buckets=[bucket]) for t in PUBLISHED}
+        for part in range(parts):
+            episodes = held.filter(_in_part(part, parts)).collect()
+            episodes = episodes.join(dropped, on="episode_id", how="anti", maintain_order="left")
+            mine = {name: rows.filter(_in_part(part, parts)) for name, rows in derived.items()}
+            frame = _memories(job, bucket, episodes, mine)
+            advance(frame.height)
+            if frame.height:
+                yield from frame.iter_slices(20_000)
+
+
+def _in_part(part: int, parts: int) -> pl.Expr:
+    """Whether a row's user belongs to a slice of a bucket."""
+    if parts == 1:
+        return pl.lit(True)
+    return pl.concat_str("tenant_id", pl.col("user_id").fill_null("")).hash(0) % parts == part
+
+
+def _memories(
+    job: Job, bucket: int, episodes: pl.DataFrame, derived: dict[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """Memories of whole users of a bucket, sorted."""
+    served = live(episodes, job.policy, job.as_of)
+    texts = with_text_hash(served, job.policy.embed.max_text_chars).drop("embedding_text")
+    more = {
+        table.name: hashed(live_rows(derived[table.name], table, job.policy, job.as_of), table, job.policy)
+        for table in PUBLISHED
+    }
+    wanted = pl.concat([texts.select("text_hash"), *(frame.select("text_hash") for frame in more.values())])
+    vectors = _vectors(job, bucket, wanted)
+    found = [memories(texts, vectors, job.policy, job.as_of)]
+    found += [derived_memories(more[table.name], vectors, table) for table in PUBLISHED]
+    return pl.concat(found).sort(MEMORIES.sort_by)
+
+
+def _vectors(job: Job, bucket: int, wanted: pl.DataFrame) -> pl.DataFrame:
+    """Vectors of the bucket that the texts need, of this job's space only."""
+    vectors = tables.scan(job.lake, VECTORS, buckets=[bucket]).filter(pl.col("model_key") == job.space)
+    return (
+        vectors.select("text_hash", "vector")
+        .join(wanted.lazy().unique(), on="text_hash", how="semi")
+        .collect(engine="streaming")
+    )

@@ -1,0 +1,60 @@
+"""A night that writes nothing: it runs on a copy of the lake that is thrown away afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from flows.job import Job, exclusive
+from lake.faults import wrapped
+from lake.lake import open_lake
+from transforms.errors import UsageError
+
+FOLDER = "scratch"
+"""Below the lake, so that a copy left by a killed run is found by whoever looks for what the lake holds."""
+_LEFT_OUT = {FOLDER, "index", "locks"}
+_IMMUTABLE = ".parquet"
+
+
+@contextmanager
+def scratch(job: Job) -> Iterator[Job]:
+    """The job on a copy of its lake; data files are linked, not copied, since no run changes one.
+
+    Raises:
+        UsageError: The lake is on an object store, where nothing can be linked.
+        StorageError: The copy cannot be written.
+    """
+    if not job.lake.is_local:
+        raise UsageError(
+            "a dry night needs a lake on a local disk",
+            "Run slowwave consolidate --dry-run, which writes nothing anywhere.",
+        )
+    root = Path(job.lake.storage.uri)
+    with exclusive(job), wrapped("copying the lake for a dry run"):
+        shutil.rmtree(root / FOLDER, ignore_errors=True)
+        (root / FOLDER).mkdir()
+        copy = Path(tempfile.mkdtemp(dir=root / FOLDER))
+        _copy(root, copy)
+    try:
+        yield replace(job, lake=open_lake(str(copy)), has_diff=True)
+    finally:
+        shutil.rmtree(root / FOLDER, ignore_errors=True)
+
+
+def _copy(root: Path, copy: Path) -> None:
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        if here == root:
+            folders[:] = sorted(set(folders) - _LEFT_OUT)
+        target = copy / here.relative_to(root)
+        target.mkdir(exist_ok=True)
+        for name in names:
+            if name.endswith(_IMMUTABLE):
+                os.link(here / name, target / name)
+            else:
+                shutil.copy2(here / name, target / name)

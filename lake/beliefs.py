@@ -1,0 +1,154 @@
+"""Facts of a scope: what is held to be true, now or as it was held at a past instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from lake import revisions, tables
+from lake.lake import Lake
+from lake.scope import Scope
+from transforms.derived_memories import live_rows
+from transforms.embedding import hashed_texts
+from transforms.errors import UsageError
+from transforms.facts.near import object_groups
+from transforms.facts.reconcile import reconcile
+from transforms.policy import Policy
+from transforms.retention import instant
+from transforms.schemas import CLAIMS, FACTS, SENSITIVITIES, VECTORS
+
+SHOWN = (
+    "fact",
+    "kind",
+    "subject",
+    "predicate",
+    "aspect",
+    "object",
+    "polarity",
+    "confidence",
+    "trust",
+    "source",
+    "support",
+    "session_count",
+    "valid_from",
+    "valid_until",
+    "first_mentioned_at",
+    "last_confirmed_at",
+    "recorded_at",
+    "retired_at",
+    "retired_reason",
+    "supersedes",
+    "superseded_by",
+    "source_refs",
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact.
+
+    Attributes:
+        id: Its id; ``Recall.explain`` tells where it comes from.
+        values: The columns ``SHOWN`` of ``schemas.FACTS``, and ``user`` and ``agent``.
+    """
+
+    id: str
+    values: dict[str, Any]
+
+    @property
+    def fact(self) -> str:
+        """The fact as a sentence."""
+        return str(self.values["fact"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that ``--json`` prints; instants in ISO 8601."""
+        told = {k: v.isoformat() if isinstance(v, datetime) else v for k, v in self.values.items()}
+        return {"id": self.id, **told}
+
+
+def facts_of(
+    lake: Lake,
+    scope: Scope,
+    policy: Policy,
+    at: datetime,
+    *,
+    is_replay: bool = False,
+    recorded_by: datetime | None = None,
+    has_history: bool = False,
+    space: Callable[[], str],
+) -> list[Fact]:
+    """Facts of a scope that hold at an instant.
+
+    Args:
+        lake: Where.
+        scope: Whose.
+        policy: Retention, and for a replay the folding of claims.
+        at: The instant.
+        is_replay: Fold the claims made until that instant, so that what was said later plays no part.
+        recorded_by: Of the claims, only those that the lake held at this instant: what it believed
+            then, whatever has been landed since.
+        has_history: Facts that no longer hold, too.
+        space: The vector space that similar objects were merged in; called for a replay only.
+
+    Returns:
+        Sorted by last confirmation, newest first, then by id.
+
+    Raises:
+        UsageError: The scope names a session: a fact is of a user or an agent.
+    """
+    if scope.session is not None:
+        raise UsageError("facts belong to a user or an agent, not to a session", "Leave the session out.")
+    if is_replay or recorded_by is not None:
+        claims = _claims(lake, scope, at, recorded_by)
+        rows = _folded(claims, _vectors(lake, scope, claims, policy, space()), policy, scope)
+    else:
+        stood = _scanned(lake, scope, FACTS)
+        rows = revisions.alive(revisions.newest(FACTS, stood))
+    allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
+    rows = rows.filter(pl.col("sensitivity").is_in(allowed))
+    if not has_history:
+        rows = live_rows(rows, FACTS, policy, at)
+    ordered = rows.sort("last_confirmed_at", "fact_id", descending=[True, False])
+    return [_fact(row) for row in ordered.iter_rows(named=True)]
+
+
+def _scanned(lake: Lake, scope: Scope, table: Any) -> pl.DataFrame:
+    """Rows of a table in the scope; the scope is in the store's predicate."""
+    names = {n: v for n, v in scope.columns().items() if n in table.names}
+    frame = tables.scan(lake, table, buckets=[lake.bucket(scope.tenant)])
+    return frame.filter([pl.col(name) == value for name, value in names.items()]).collect()
+
+
+def _claims(lake: Lake, scope: Scope, at: datetime, recorded_by: datetime | None) -> pl.DataFrame:
+    """Claims, made until an instant and held by another, of the owners whose facts the scope sees."""
+    owners = revisions.newest(FACTS, _scanned(lake, scope, FACTS)).select("tenant_id", "owner").unique()
+    scanned = tables.scan(lake, CLAIMS, buckets=[lake.bucket(scope.tenant)])
+    mine = scanned.filter(pl.col("tenant_id") == scope.tenant, pl.col("event_at") <= instant(at))
+    if recorded_by is not None:
+        mine = mine.filter(pl.col("recorded_at") <= instant(recorded_by))
+    return mine.join(owners.lazy(), on=["tenant_id", "owner"], how="semi").collect().unique("claim_id")
+
+
+def _folded(claims: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, scope: Scope) -> pl.DataFrame:
+    """What the claims come to, of the scope only."""
+    facts = reconcile(claims, object_groups(claims, vectors, policy), policy).facts
+    return facts.filter([pl.col(n) == v for n, v in scope.columns().items()])
+
+
+def _vectors(lake: Lake, scope: Scope, claims: pl.DataFrame, policy: Policy, space: str) -> pl.DataFrame:
+    texts = claims.select("tenant_id", "tenant_bucket", "fact").unique()
+    hashed = hashed_texts(texts, FACTS, policy.embed.max_text_chars)
+    held = tables.scan(lake, VECTORS, buckets=[lake.bucket(scope.tenant)])
+    mine = held.filter(pl.col("model_key") == space).select("text_hash", "vector")
+    vectors = mine.join(hashed.lazy().select("text_hash"), on="text_hash", how="semi").collect()
+    return hashed.join(vectors.unique("text_hash"), on="text_hash").select("fact", "vector")
+
+
+def _fact(row: dict[str, Any]) -> Fact:
+    return Fact(
+        row["fact_id"], {"user": row["user_id"], "agent": row["agent_id"], **{n: row[n] for n in SHOWN}}
+    )

@@ -1,0 +1,181 @@
+"""Rules applied to one message: what it claims, where it says so, and since when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from transforms.claims.lexicon import aspect_in
+from transforms.claims.objects import bare, is_thing, parts, trimmed
+from transforms.claims.passages import HOLE, Sentence, sentences
+from transforms.claims.rule import Level, Rule
+from transforms.claims.times import moments, validity
+from transforms.predicates import SINGLE_VALUED
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One claim as read; spans are code points of the message."""
+
+    rule: Rule
+    subject: str
+    predicate: str
+    aspect: str
+    object: str
+    level: Level
+    span_start: int
+    span_end: int
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+_FIRST_PERSON = re.compile(r"(?:i|we|my|our|us|me|myself)$", re.IGNORECASE)
+_RELATIVE = re.compile(r"my\s+(.*?)(?:,?\s+(?-i:[^\W\d_a-z])\S*)?$", re.IGNORECASE)
+_DETERMINER = re.compile(r"(?:the|our|my|an?|all|any|every)\s+", re.IGNORECASE)
+_LOOSE = ("plans", "rule", "decided", "located_at", "goal", "deadline", "lives_in_address")
+_OVER = re.compile(r"(?:anything|everything|all|amounts?|sums?|refunds?|payments?|payouts?|what is)\s+(?:above|over|beyond)\s+(.*)$", re.IGNORECASE)
+_PAST_WORDS = re.compile(r"\b(?:moved|started|joined|left|quit|switched|stopped|turned|bought|sold|was|were|did|been|have|has|'ve|had|relocated|went|died)\b", re.IGNORECASE)
+
+
+def subject_of(text: str | None) -> str:
+    """The subject that a rule caught: ``user`` for the first person, ``sister`` for my sister Odile."""
+    if text is None or _FIRST_PERSON.match(text.strip()):
+        return "user"
+    text = text.strip(" ,")
+    relative = _RELATIVE.match(text)
+    if relative and text[:3].lower() == "my ":
+        return relative[1].strip(" ,").lower()
+    text = _DETERMINER.sub("", text, count=1)
+    over = _OVER.match(text)
+    return f"amounts above {over[1]}" if over else text
+
+
+def read(content: str, said_at: datetime, rules: Sequence[Rule]) -> list[Reading]:
+    """What a user's message claims.
+
+    Args:
+        content: The message.
+        said_at: Its ``event_at``, which times in it are anchored on.
+        rules: Those whose cues stand in the message; in order of precedence.
+
+    Returns:
+        Readings in order of the text. Of two values of one single-valued slot the later one stands.
+    """
+    found: list[Reading] = []
+    for sentence in sentences(content):
+        found += _sentence(sentence, content, said_at, rules)
+    return _settled(found)
+
+
+def _sentence(
+    sentence: Sentence, content: str, said_at: datetime, rules: Sequence[Rule]
+) -> list[Reading]:
+    if sentence.is_unreal:
+        return []
+    low = sentence.text.lower()
+    taken: list[tuple[int, int]] = []
+    found: list[Reading] = []
+    for rule in rules:
+        if (sentence.is_question and "anywhere" not in rule.flags) or (
+            sentence.is_reported and "reported" not in rule.flags
+        ):
+            continue
+        if not any(cue in low for cue in rule.cue_list):
+            continue
+        for match in rule.compiled.finditer(sentence.text):
+            for reading, span in _matched(rule, match, sentence, content):
+                if any(a < span[1] and span[0] < b for a, b in taken):
+                    continue
+                taken.append(span)
+                found.append(_timed(reading, match, sentence, said_at))
+    return sorted(found, key=lambda r: (r.span_start, r.span_end))
+
+
+def _matched(
+    rule: Rule, match: re.Match[str], sentence: Sentence, content: str
+) -> Iterator[tuple[Reading, tuple[int, int]]]:
+    """The readings of one match, each with the offsets of its object in the sentence."""
+    groups = match.groupdict()
+    subject = subject_of(groups.get("s"))
+    if subject != "user" and not is_thing(subject):
+        return
+    first, text = match.start("o"), match["o"] or ""
+    is_loose = rule.predicate in _LOOSE
+    members = [(0, len(text))]
+    if rule.is_list:
+        start, end = trimmed(_unlisted(text), is_loose=True, keeps_time=rule.keeps_time)
+        members = [(start + a, start + b) for a, b in parts(text[start:end])]
+    for a, b in members:
+        start, end = trimmed(text[a:b], is_loose=is_loose, keeps_time=rule.keeps_time)
+        start, end = first + a + start, first + a + end
+        shown = content[sentence.start + start : sentence.start + end]
+        if not is_thing(shown) or HOLE in sentence.text[start:end] or len(shown.split()) > rule.most_words:
+            if rule.is_list:
+                break
+            continue
+        made = _made(rule, groups, subject, shown)
+        if made:
+            whole = (sentence.start + min(match.start(), start), sentence.start + end)
+            lead = len(content[whole[0] : whole[1]]) - len(content[whole[0] : whole[1]].lstrip(" ,:;-"))
+            yield replace(made, span_start=whole[0] + lead, span_end=whole[1]), (start, end)
+
+
+_NEW_CLAUSE = re.compile(r"(?:,? (?:and|but|so|or)|,)\s+(?:i|we|my|our|he|she|it|they|you|the|please|so|then|not|never|no|there|even|keep|plan|though|one|that|this|need|want|feel|stairs)\b.*", re.IGNORECASE)
+
+
+def _unlisted(text: str) -> str:
+    """The text up to where a list ends and a new clause starts."""
+    return _NEW_CLAUSE.sub("", text)
+
+
+def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -> Reading | None:
+    predicate, aspect = rule.predicate, rule.aspect or (groups.get("a") or "")
+    if rule.aspect == "?":
+        aspect = aspect_in(shown)
+        if not aspect:
+            if not rule.otherwise:
+                return None
+            predicate = rule.otherwise
+    elif groups.get("a") and predicate in ("budget", "prefers"):
+        aspect = aspect_in(aspect) or bare(aspect.strip())
+    before = groups.get("r") or ""
+    text = rule.shape.format(f"{before} {bare(shown)}".strip())
+    return Reading(rule, subject, predicate, aspect, text, rule.level, 0, 0)
+
+
+def _timed(reading: Reading, match: re.Match[str], sentence: Sentence, said_at: datetime) -> Reading:
+    """The reading with the times that its sentence names, where they are times of the claim."""
+    if reading.rule.keeps_time or reading.predicate in ("deadline", "born_on", "costs", "limit", "budget"):
+        return reading
+    near = sentence.text[: match.end() + _REACH]
+    since, until = validity(moments(near, said_at, is_past=bool(_PAST_WORDS.search(sentence.text))))
+    if until is not None and until <= (since or said_at):
+        until = None
+    return replace(reading, valid_from=since, valid_until=until)
+
+
+_REACH = 40
+"""How many characters after a match a time may stand."""
+
+
+def _settled(found: list[Reading]) -> list[Reading]:
+    """Without earlier values of a single-valued slot that the same message replaces."""
+    last: dict[tuple[str, str, str], int] = {}
+    for at, reading in enumerate(found):
+        if _is_slot(reading):
+            last[(reading.subject.lower(), reading.predicate, reading.aspect)] = at
+    return [
+        reading
+        for at, reading in enumerate(found)
+        if not _is_slot(reading) or last[(reading.subject.lower(), reading.predicate, reading.aspect)] == at
+    ]
+
+
+def _is_slot(reading: Reading) -> bool:
+    return (
+        reading.predicate in SINGLE_VALUED
+        and reading.rule.operation == "assert"
+        and reading.rule.polarity == "positive"
+    )

@@ -1,0 +1,285 @@
+"""Times that a text names, as spans of the calendar, anchored on when it was said. UTC throughout."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+Relation = Literal["at", "since", "until"]
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar enero janvier",
+            "february feb februar febrero février",
+            "march mar märz marzo mars",
+            "april apr abril avril",
+            "may mai mayo",
+            "june jun juni junio juin",
+            "july jul juli julio juillet",
+            "august aug agosto août",
+            "september sept sep septiembre septembre",
+            "october oct oktober octubre octobre",
+            "november nov noviembre novembre",
+            "december dec dezember diciembre décembre",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_DAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "monday mon montag", "tuesday tue tues dienstag", "wednesday wed mittwoch", "thursday thu thurs donnerstag",
+            "friday fri freitag", "saturday sat samstag", "sunday sun sonntag",
+        )
+    )
+    for name in names.split()
+}  # fmt: skip
+_COUNTS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "three": 3, "a few": 3, "few": 3,
+    "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
+_MOST_UNITS = 1_200
+"""More than so many days, weeks, months or years is no span of a life."""
+
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DAY = "|".join(sorted(_DAYS, key=len, reverse=True))
+_COUNT = r"\d{1,4}|" + "|".join(sorted(_COUNTS, key=len, reverse=True))
+_UNIT = r"(?:day|week|fortnight|month|year)s?"
+_SINCE = r"since(?: about| around)?|ever since|from|starting(?: on| in| from)?|as of|as from|beginning(?: on| in)?|effective|seit|desde|depuis|ab|à partir de"
+_UNTIL = r"until(?: about| around)?|till|til|up to|through|bis|hasta|jusqu'(?:en|au|à)"
+_AT = r"in|on|during|back in|around|im|am|en|le|by"
+
+_TIME = re.compile(
+    rf"(?:\b(?P<since>{_SINCE})\s+|\b(?P<until>{_UNTIL})\s+|\b(?P<at>{_AT})\s+)?"
+    rf"(?:the\s+)?(?:beginning of\s+|start of\s+|(?P<close>end of)\s+)?(?:the\s+)?"
+    rf"(?:"
+    rf"(?P<iso>\b\d{{4}}-\d\d-\d\d)\b"
+    rf"|(?:(?:{_DAY}),?\s+(?:the\s+)?)?(?P<day>\b\d{{1,2}})(?:st|nd|rd|th|\.)?(?:\s+of)?\s+(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
+    rf"|\b(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<year2>\d{{4}}))?"
+    rf"|\b(?P<which>last|this|next)\s+(?P<span>week(?:end)?|month|year|quarter|{_DAY}|{_MONTH})\b(?!'s)"
+    rf"|\b(?P<span2>week|month|year)\b(?<=the week|he month|the year)"
+    rf"|\b(?P<month3>{_MONTH})\b(?:,?\s+(?P<year3>\d{{4}})(?!-))?(?:\s+(?P<whichyear>last|this|next) year)?"
+    rf"|\b(?P<weekday>{_DAY})\b(?!s)"
+    rf"|\b(?P<name>the day before yesterday|the day after tomorrow|yesterday|today|tonight|tomorrow|this morning|gestern|heute|morgen|ayer|mañana|hier)\b"
+    rf"|\b(?P<count>{_COUNT})\s+(?P<unit>{_UNIT})\s+ago\b"
+    rf"|\b(?P<count2>{_COUNT})\s+(?P<unit2>{_UNIT})\s+from\s+now\b"
+    rf"|\b(?P<bareyear>(?:19|20)\d\d)\b"
+    rf")",
+    re.IGNORECASE,
+)
+_FOR = re.compile(rf"\bfor (?:the (?:last|past) )?(?:about |almost |over |nearly )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})(?: now)?\b", re.IGNORECASE)
+_AMBIGUOUS = ("may", "mar", "mon", "sun", "sat", "wed", "am", "mai", "mars", "hier", "morgen")
+"""Words that are also others: taken for a time only after a preposition or in a date."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A span of the calendar that a text names.
+
+    Attributes:
+        start: Its first instant.
+        end: The first instant after it.
+        relation: Whether the text says at, since or until it.
+        first: First character of the expression, with its preposition.
+        last: One past its last character.
+    """
+
+    start: datetime
+    end: datetime
+    relation: Relation
+    first: int
+    last: int
+
+
+def moments(text: str, anchor: datetime, *, is_past: bool = True) -> list[Moment]:
+    """The times that a text names.
+
+    Args:
+        text: One sentence or less.
+        anchor: When it was said; aware.
+        is_past: Whether a date without a year, and after no word that says so, lies behind the anchor.
+
+    Returns:
+        Moments in order of the text. What falls out of the calendar is left out.
+    """
+    found = []
+    for match in _TIME.finditer(text):
+        relation: Relation = "since" if match["since"] else "until" if match["until"] else "at"
+        if relation == "at" and not match["at"] and match.group().lower().strip() in _AMBIGUOUS:
+            continue
+        if match["bareyear"] and not (match["since"] or match["until"] or match["at"]):
+            continue
+        past = relation == "since" and (match["since"] or "").lower().startswith(_PAST) or (
+            relation == "at" and is_past
+        )
+        try:
+            span = _span(match, anchor, past)
+        except (ValueError, OverflowError):
+            continue
+        if span:
+            found.append(Moment(*span, relation, match.start(), match.end()))
+    found += [m for m in _lasting(text, anchor) if all(m.last <= f.first or f.last <= m.first for f in found)]
+    return sorted(found, key=lambda m: (m.first, m.last))
+
+
+_PAST = ("since", "ever since", "seit", "desde", "depuis")
+
+
+def _lasting(text: str, anchor: datetime) -> list[Moment]:
+    found = []
+    for match in _FOR.finditer(text):
+        try:
+            start = _midnight(_shifted(anchor, _count(match["count"]), match["unit"], back=True))
+        except (ValueError, OverflowError):
+            continue
+        found.append(Moment(start, anchor, "since", match.start(), match.end()))
+    return found
+
+
+def _count(text: str) -> int:
+    number = _COUNTS.get(text.lower()) or int(text)
+    if number > _MOST_UNITS:
+        raise ValueError(text)
+    return number
+
+
+def _midnight(instant: datetime) -> datetime:
+    return instant.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def add_months(instant: datetime, months: int) -> datetime:
+    """The same day so many months later or, below 0, earlier; the month's last where it has no such day."""
+    year, month = divmod(instant.year * 12 + instant.month - 1 + months, 12)
+    day = min(instant.day, calendar.monthrange(year, month + 1)[1])
+    return instant.replace(year=year, month=month + 1, day=day)
+
+
+def _shifted(anchor: datetime, count: int, unit: str, *, back: bool) -> datetime:
+    sign = -1 if back else 1
+    unit = unit.lower().rstrip("s")
+    if unit in ("month", "year"):
+        return add_months(anchor, sign * count * (12 if unit == "year" else 1))
+    return anchor + timedelta(days=sign * count * {"day": 1, "week": 7, "fortnight": 14}[unit])
+
+
+def _days(start: datetime, days: int) -> tuple[datetime, datetime]:
+    return start, start + timedelta(days=days)
+
+
+def _month(year: int, month: int, anchor: datetime) -> tuple[datetime, datetime]:
+    start = _midnight(anchor).replace(year=year, month=month, day=1)
+    return start, add_months(start, 1)
+
+
+def _year(year: int, anchor: datetime) -> tuple[datetime, datetime]:
+    start = _midnight(anchor).replace(year=year, month=1, day=1)
+    return start, add_months(start, 12)
+
+
+def _span(m: re.Match[str], anchor: datetime, past: bool) -> tuple[datetime, datetime] | None:
+    """Start and end of the expression; null where it names none."""
+    today = _midnight(anchor)
+    if m["iso"]:
+        return _days(today.replace(**dict(zip(("year", "month", "day"), map(int, m["iso"].split("-")), strict=True))), 1)
+    if m["day"] or m["day2"]:
+        month, day = _MONTHS[(m["month"] or m["month2"]).lower()], int(m["day"] or m["day2"])
+        return _date(m["year"] or m["year2"], month, day, today, past)
+    if m["which"] or m["span2"]:
+        span = _relative((m["which"] or "this").lower(), (m["span"] or m["span2"]).lower(), today)
+        return _closing(span) if m["close"] and span else span
+    if m["month3"]:
+        span = _named_month(m, today, past)
+        return _closing(span) if m["close"] else span
+    if m["weekday"]:
+        return _weekday(_DAYS[m["weekday"].lower()], today, past)
+    if m["name"]:
+        return _days(today + timedelta(days=_NAMES[m["name"].lower()]), 1)
+    if m["count"]:
+        return _days(_midnight(_shifted(anchor, _count(m["count"]), m["unit"], back=True)), 1)
+    if m["count2"]:
+        return _days(_midnight(_shifted(anchor, _count(m["count2"]), m["unit2"], back=False)), 1)
+    span = _year(int(m["bareyear"]), today)
+    return _closing(span) if m["close"] else span
+
+
+_NAMES = {
+    "the day before yesterday": -2, "yesterday": -1, "gestern": -1, "ayer": -1, "hier": -1, "today": 0, "tonight": 0,
+    "this morning": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "mañana": 1, "the day after tomorrow": 2,
+}  # fmt: skip
+
+
+def _closing(span: tuple[datetime, datetime]) -> tuple[datetime, datetime]:
+    """The last day of a span."""
+    return span[1] - timedelta(days=1), span[1]
+
+
+def _date(year: str | None, month: int, day: int, today: datetime, past: bool) -> tuple[datetime, datetime]:
+    """A day of a month: of the year named, else the nearest one behind or ahead."""
+    if year:
+        return _days(today.replace(year=int(year), month=month, day=day), 1)
+    for step in range(9):
+        # Up to eight years, so that 29 February is found from anywhere.
+        at = today.year - step if past else today.year + step
+        if day > calendar.monthrange(at, month)[1]:
+            continue
+        start = today.replace(year=at, month=month, day=day)
+        if (past and start <= today) or (not past and start >= today):
+            return _days(start, 1)
+    raise ValueError(f"{day}/{month}")
+
+
+def _named_month(m: re.Match[str], today: datetime, past: bool) -> tuple[datetime, datetime]:
+    month = _MONTHS[m["month3"].lower()]
+    if m["year3"]:
+        return _month(int(m["year3"]), month, today)
+    if m["whichyear"]:
+        return _month(today.year + {"last": -1, "this": 0, "next": 1}[m["whichyear"].lower()], month, today)
+    if past:
+        return _month(today.year - (month > today.month), month, today)
+    return _month(today.year + (month < today.month), month, today)
+
+
+def _weekday(day: int, today: datetime, past: bool) -> tuple[datetime, datetime]:
+    if past:
+        return _days(today - timedelta(days=(today.weekday() - day) % 7), 1)
+    return _days(today + timedelta(days=(day - today.weekday()) % 7), 1)
+
+
+def _relative(which: str, span: str, today: datetime) -> tuple[datetime, datetime] | None:
+    """Last, this or next week, weekend, month, quarter, year, weekday or month by name."""
+    step = {"last": -1, "this": 0, "next": 1}[which]
+    monday = today - timedelta(days=today.weekday())
+    first = today.replace(day=1)
+    if span == "week":
+        return _days(monday + timedelta(days=7 * step), 7)
+    if span == "weekend":
+        return _days(monday + timedelta(days=5 + 7 * step), 2)
+    if span == "month":
+        return add_months(first, step), add_months(first, step + 1)
+    if span == "quarter":
+        start = add_months(first, -((first.month - 1) % 3) + 3 * step)
+        return start, add_months(start, 3)
+    if span == "year":
+        return _year(today.year + step, today)
+    if span in _DAYS:
+        if step < 0:
+            return _days(today - timedelta(days=(today.weekday() - _DAYS[span] - 1) % 7 + 1), 1)
+        return _days(today + timedelta(days=(_DAYS[span] - today.weekday() - step) % 7 + step), 1)
+    month = _MONTHS[span]
+    if step < 0:
+        return _month(today.year - (month >= today.month), month, today)
+    return _month(today.year + (month < today.month or (step > 0 and month == today.month)), month, today)
+
+
+def validity(found: list[Moment]) -> tuple[datetime | None, datetime | None]:
+    """Since and until when a claim holds whose sentence names these times; null where it does not say."""
+    since = [m.start for m in found if m.relation != "until"]
+    until = [m.end if m.end - m.start <= timedelta(days=2) else m.start for m in found if m.relation == "until"]
+    return (since[0] if since else None), (until[0] if until else None)

@@ -1,0 +1,71 @@
+"""The title line of a session: what the user asked for first, in their own words."""
+
+from __future__ import annotations
+
+import polars as pl
+
+_CODE = r"(?s)```.*?(?:```|$)"
+_MARKS = r"\[REDACTED:\w+\]"
+_DECORATION = r"(?m)^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+|[*`]{1,3}|#{2,3}"
+_CONTROL = r"[\p{Cc}\p{Cf}--[\u{200c}\u{200d}]]"
+_GREETING = (
+    r"(?i)^(?:(?:hi|hello|hey|hiya|howdy|good (?:morning|afternoon|evening|day)|morning|hola|buen[oa]s (?:días|tardes|noches)"
+    r"|bonjour|bonsoir|salut|hallo|guten (?:morgen|tag|abend)|moin|servus|ciao|buongiorno|olá|bom dia|boa tarde"
+    r"|привет|здравствуйте|добрый день|ok(?:ay)?|so|well|thanks|thank you|again)(?: there| again| everyone| all| team)?"
+    r"(?:[\s,!.:;–—-]+|$))+"
+    r"|^(?:你好|您好|早上好|こんにちは|おはよう(?:ございます)?|こんばんは|안녕하세요)[\s，、。！!,.]*"
+)
+_POLITE = (
+    r"(?i)^(?:(?:please|pls|kindly|can you|could you|would you|will you|i (?:need|want) you to|i(?:'d|’d| would) like you to"
+    r"|help me(?: to)?|bitte|kannst du(?: mir)?|könn(?:t|te)st du|können sie|por favor|puedes|s'il (?:te|vous) plaît"
+    r"|peux-tu|pouvez-vous|per favore|puoi)(?: please)?[\s,]+)+"
+)
+_FIRST_SENTENCE = r"(?s)^(.{12,}?(?:\S{2}[.!?…]+[\"”’)]*|[。！？]))(?:\s|\p{L}|$)"
+_SMALL_TALK = (
+    r"(?i)^\W*(?:(?:yes|no|yep|nope|sure|great|cool|nice|perfect|thanks?|thank you|thx|got it|sounds good|no problem|bye|test"
+    r"|ping|how are you(?: doing)?(?: today)?|what'?s up|are you there|gracias|merci|danke|grazie|spasibo|спасибо|谢谢|好的"
+    r"|はい|ありがとう(?:ございます)?|네|감사합니다|you|very much|so much|a lot|there|ok(?:ay)?)\W*)+$"
+)
+_UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}\u{ac00}-\u{d7af}]"
+_MIN_LETTERS, _MIN_UNSPACED = 8, 4
+ELLIPSIS = "…"
+
+
+def title_expr(max_chars: int) -> pl.Expr:
+    """The column ``content`` as a title: one line without greeting, markup or full stop, cut at a word.
+
+    Null where nothing is left.
+    """
+    flat = (
+        pl.col("content")
+        .str.slice(0, 4_000)
+        .str.replace_all(_CODE, " ")
+        .str.replace_all(_MARKS, ELLIPSIS)
+        .str.replace_all(_DECORATION, " ")
+        .str.replace_all(r"\s+", " ")
+        .str.replace_all(_CONTROL, "")
+        .str.strip_chars()
+    )
+    bare = flat.str.replace(_GREETING, "").str.strip_chars()
+    asked = bare.str.replace(_POLITE, "").str.strip_chars()
+    first = pl.coalesce(asked.str.extract(_FIRST_SENTENCE), asked)
+    line = cut_expr(first.str.strip_chars(" ").str.strip_chars_end(".,;:。、，"), max_chars)
+    line = line.str.slice(0, 1).str.to_uppercase() + line.str.slice(1)
+    return pl.when(line.str.contains(r"[\p{L}\p{N}\p{So}]")).then(line)
+
+
+def is_request_expr() -> pl.Expr:
+    """Whether ``title`` tells what a session is about: long enough, and no small talk."""
+    letters = pl.col("title").str.count_matches(r"\p{L}")
+    unspaced = pl.col("title").str.count_matches(_UNSPACED)
+    is_long = (letters >= _MIN_LETTERS) | (unspaced >= _MIN_UNSPACED)
+    return (is_long & ~pl.col("title").str.contains(_SMALL_TALK)).fill_null(False)
+
+
+def cut_expr(text: pl.Expr, max_chars: int) -> pl.Expr:
+    """A text of at most so many characters, an ellipsis among them; cut at the last blank of its second half."""
+    head = text.str.slice(0, max_chars - 1)
+    at_blank = head.str.replace(r"\s+\S*$", "")
+    is_late = at_blank.str.len_chars() >= max_chars // 2
+    short = pl.when(is_late).then(at_blank).otherwise(head).str.strip_chars_end(" ,;:.、，-–—")
+    return pl.when(text.str.len_chars() > max_chars).then(short + ELLIPSIS).otherwise(text)

@@ -1,0 +1,93 @@
+"""Facts, summaries and skills to rows of the index: only what holds and is worth offering at an instant."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from transforms import ids, retention
+from transforms.embedding import DERIVED_TEXTS, hashed_texts
+from transforms.policy import Policy
+from transforms.schemas import FACTS, MEMORIES, PROCEDURES, SUMMARIES, Table
+from transforms.search_text import search_texts
+
+PUBLISHED: tuple[Table, ...] = (FACTS, SUMMARIES, PROCEDURES)
+"""Derived tables whose rows are recalled."""
+_NOTHING = {
+    "role": pl.String,
+    "speaker": pl.String,
+    "session_id": pl.String,
+    "outcome": pl.String,
+    "failure_reason": pl.String,
+}
+
+
+def live_rows(rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime) -> pl.DataFrame:
+    """Rows of one of ``PUBLISHED`` that may be served at an instant.
+
+    Args:
+        rows: What stands of the table.
+        table: Which.
+        policy: Retention.
+        as_of: A fact must be held and valid then, and no row past its expiry.
+
+    Returns:
+        The rows with ``event_at`` and their effective ``expires_at``: the first of the expiry asked
+        for, the end of validity, and the time to live, counted from the last confirmation or episode.
+    """
+    shaped = {FACTS.name: _held_facts, SUMMARIES.name: _summaries, PROCEDURES.name: _skills}[table.name]
+    due = retention.expiry_expr(policy.retention)
+    return shaped(rows, as_of).with_columns(expires_at=due).filter(retention.is_live(as_of))
+
+
+def _held_facts(facts: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    now = retention.instant(as_of)
+    is_held = pl.col("retired_at").is_null() & (pl.col("valid_from") <= now)
+    return facts.filter(is_held).with_columns(
+        event_at="last_confirmed_at", expires_at=pl.min_horizontal("expires_at", "valid_until")
+    )
+
+
+def _summaries(summaries: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    del as_of
+    none = pl.lit(None, MEMORIES.polars["expires_at"])
+    return summaries.with_columns(event_at="last_event_at", kind=pl.lit("summary"), expires_at=none)
+
+
+def _skills(procedures: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Procedures that are suggested; lessons and patterns as they are."""
+    del as_of
+    is_offered = (pl.col("kind") != "procedure") | pl.col("is_suggested")
+    none = pl.lit(None, MEMORIES.polars["expires_at"])
+    return procedures.filter(is_offered).with_columns(event_at="last_event_at", expires_at=none)
+
+
+def hashed(rows: pl.DataFrame, table: Table, policy: Policy) -> pl.DataFrame:
+    """Live rows with the ``text_hash`` their vector is held under."""
+    return hashed_texts(rows, table, policy.embed.max_text_chars).drop("embedding_text")
+
+
+def derived_memories(rows: pl.DataFrame, vectors: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Rows of ``schemas.MEMORIES``.
+
+    Args:
+        rows: From ``hashed``.
+        vectors: ``text_hash`` and ``vector`` of one vector space; a text without one is found by its
+            words only.
+        table: One of ``PUBLISHED``.
+    """
+    text = DERIVED_TEXTS[table.name]
+    joined = rows.join(vectors.unique("text_hash"), on="text_hash", how="left", maintain_order="left")
+    tier = {FACTS.name: "semantic", SUMMARIES.name: "episodic", PROCEDURES.name: "procedural"}[table.name]
+    return joined.with_columns(
+        *(pl.lit(None, kind).alias(name) for name, kind in _NOTHING.items()),
+        memory_id=table.key[0],
+        tier=pl.lit(tier),
+        text=text,
+        search_text=search_texts(joined[text]),
+        content_hash=ids.row_ids(joined, "tenant_id", text),
+        access_count=pl.lit(0, pl.Int32),
+        last_accessed_at="event_at",
+        vector=pl.col("vector").fill_null(pl.lit([], pl.List(pl.Float32))),
+    ).select(MEMORIES.names)

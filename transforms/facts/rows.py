@@ -1,0 +1,229 @@
+"""Rows of facts from the fold: what each fact rests on, counted and shown at its best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from transforms.declarations import INSTANT, SENSITIVITIES, TEXTS
+from transforms.derived import CLAIM_SOURCES, FACTS
+from transforms.facts.fold import CONFIRMED_BY_STRONGER, NEGATED, NEW, RETRACTED, SUPERSEDED, Fold
+from transforms.facts.slots import FOR_EVER, NOTHING, Ints, Slots
+from transforms.policy import Policy
+from transforms.predicates import PREDICATES
+
+COLUMNS = [name for name in FACTS.names if name not in ("revision", "is_removed")]
+_OPENING = ("tenant_id", "tenant_bucket", "owner", "user_id", "subject_key", "predicate", "aspect", "polarity")
+_SHOWN = ("fact", "subject", "object", "object_key", "span_start", "span_end")
+_TOOL = CLAIM_SOURCES.index("tool_result")
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Claims that facts rest on, fact after fact, each fact's in fold order.
+
+    Attributes:
+        opened: Of each fact, position of the claim that opened it, ascending.
+        at: Position of each claim.
+        fact: Fact of each claim, a row of ``opened``.
+        starts: First claim of each fact in ``at``.
+        sessions: Of each claim, sessions of its fact up to it.
+    """
+
+    opened: Ints
+    at: Ints
+    fact: Ints
+    starts: Ints
+    sessions: Ints
+
+    def last(self) -> Ints:
+        """Place in ``at`` of each fact's last claim."""
+        return np.append(self.starts[1:], len(self.at)) - 1
+
+
+def lineage(slots: Slots, fold: Fold) -> Lineage:
+    """Gather the claims of each fact."""
+    held = np.flatnonzero(fold.rests != NOTHING)
+    opened = np.flatnonzero((fold.result == np.arange(len(fold.result))) & (fold.rests != NOTHING))
+    fact = np.searchsorted(opened, fold.rests[held])
+    order = np.argsort(fact, kind="stable")
+    at, fact = held[order], fact[order]
+    starts = np.searchsorted(fact, np.arange(len(opened)))
+    return Lineage(opened, at, fact, starts, _running_sessions(fact, starts, slots.session[at]))
+
+
+def _running_sessions(fact: Ints, starts: Ints, session: Ints) -> Ints:
+    """Distinct sessions of each fact up to each claim."""
+    is_new = np.zeros(len(fact), np.bool_)
+    is_new[np.unique(fact * (session.max(initial=0) + 1) + session, return_index=True)[1]] = True
+    running = np.cumsum(is_new)
+    return running - (running[starts] - 1)[fact]
+
+
+def facts(
+    claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage, fact_ids: pl.Series, policy: Policy
+) -> pl.DataFrame:
+    """Rows of ``schemas.FACTS``, but for the columns of revisions.
+
+    Args:
+        claims: ``schemas.CLAIMS``.
+        slots: The same in fold order.
+        fold: What became of them.
+        held: ``lineage`` of the fold.
+        fact_ids: Id of each of ``held.opened``.
+        policy: Sections facts and claims.
+    """
+    if len(held.opened) == 0:
+        return FACTS.empty().select(COLUMNS)
+    opening = claims[slots.row[held.opened]]
+    shown = claims[slots.row[held.at[_best(claims, slots, held)]]]
+    return (
+        opening.select(_OPENING)
+        .with_columns(
+            shown.select(_SHOWN),
+            fact_id=fact_ids,
+            span_episode_id=shown["episode_id"],
+            kind=pl.col("predicate").replace_strict(
+                {p.name: p.kind for p in PREDICATES}, default="fact", return_dtype=pl.String
+            ),
+            support=np.diff(np.append(held.starts, len(held.at))),
+            is_pinned=pl.lit(False),
+            retention_tier=pl.lit(policy.facts.retention_tier),
+            recorded_at=opening["recorded_at"],
+            **_confidence(slots, fold, held, policy),
+            **_privacy(claims, slots, held),
+            **_sources(claims, slots, held),
+            **_times(claims, slots, fold, held),
+            **_links(fold, held, fact_ids),
+        )
+        .select(pl.col(name).cast(FACTS.polars[name]) for name in COLUMNS)
+        .sort(FACTS.sort_by)
+    )
+
+
+def _best(claims: pl.DataFrame, slots: Slots, held: Lineage) -> Ints:
+    """Place in ``held.at`` of the phrasing to show: most confident, then longest object, then latest."""
+    length = claims["object"].str.len_chars().to_numpy()[slots.row[held.at]]
+    order = np.lexsort((held.at, length, slots.confidence[held.at], held.fact))
+    return order[held.last()]
+
+
+def _confidence(slots: Slots, fold: Fold, held: Lineage, policy: Policy) -> dict[str, pl.Series]:
+    """Confidence, source and session_count of each fact."""
+    given = slots.confidence[held.at].astype(np.float64)
+    best, least = np.maximum.reduceat(given, held.starts), np.minimum.reduceat(given, held.starts)
+    sessions = held.sessions[held.last()]
+    raised = 1 - (1 - best) * (1 - policy.facts.confirm_gain) ** (sessions - 1)
+    rank = slots.rank[held.opened]
+    is_consolidated = (rank == _TOOL) & (sessions >= policy.facts.min_sessions)
+    cap = np.where(rank == _TOOL, policy.claims.max_tool_confidence, 1.0)
+    rank = np.where(is_consolidated, CLAIM_SOURCES.index("consolidated"), rank)
+    return {
+        "confidence": pl.Series(np.minimum(np.where(is_consolidated, least, raised), cap)),
+        "source": pl.Series(CLAIM_SOURCES, dtype=pl.String).gather(rank),
+        "session_count": pl.Series(sessions),
+    }
+
+
+def _privacy(claims: pl.DataFrame, slots: Slots, held: Lineage) -> dict[str, pl.Series]:
+    """Importance, trust, sensitivity, expiry and agent of each fact, by all it rests on."""
+    row = slots.row[held.at]
+    levels = claims["sensitivity"].replace_strict(
+        {s: n for n, s in enumerate(SENSITIVITIES)}, return_dtype=pl.Int64
+    )
+    due = claims["expires_at"].to_physical().fill_null(FOR_EVER).to_numpy()[row]
+    agent = claims["agent_id"].cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(NOTHING)
+    agents = agent.to_numpy()[row]
+    is_common = np.minimum.reduceat(agents, held.starts) == np.maximum.reduceat(agents, held.starts)
+    agent_id = claims["agent_id"].gather(slots.row[held.opened])
+    return {
+        "importance": pl.Series(np.maximum.reduceat(claims["importance"].to_numpy()[row], held.starts)),
+        "trust": pl.Series(np.minimum.reduceat(claims["trust"].to_numpy()[row], held.starts)),
+        "sensitivity": pl.Series(SENSITIVITIES, dtype=pl.String).gather(
+            np.maximum.reduceat(levels.to_numpy()[row], held.starts)
+        ),
+        "expires_at": _instants(np.maximum.reduceat(due, held.starts)),
+        "agent_id": pl.select(pl.when(pl.lit(pl.Series(is_common))).then(pl.lit(agent_id))).to_series(),
+    }
+
+
+def _instants(micros: Ints) -> pl.Series:
+    """Instants, null where there is no end."""
+    series = pl.Series(micros)
+    return series.set(series == FOR_EVER, None).cast(INSTANT)
+
+
+def _sources(claims: pl.DataFrame, slots: Slots, held: Lineage) -> dict[str, pl.Series]:
+    """Episodes, sorted, and claims, by event, that each fact rests on."""
+    taken = claims.select("claim_id", "episode_id")[slots.row[held.at]].with_columns(fact=held.fact)
+    listed = taken.group_by("fact", maintain_order=True).agg("claim_id", "episode_id")
+    return {
+        "claim_ids": listed["claim_id"].cast(TEXTS),
+        "source_refs": listed["episode_id"].cast(TEXTS).list.unique().list.sort(),
+    }
+
+
+def _times(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage) -> dict[str, pl.Series]:
+    """When each fact holds, was mentioned, and was retired.
+
+    A fact ends where what came after it in its slot begins, not only where its successor does, and
+    never before it began: so of one slot no two facts hold at one instant, however late or early what
+    they rest on was said, became known or took effect.
+    """
+    valid, recorded = (claims[n].to_physical().to_numpy()[slots.row] for n in ("valid_from", "recorded_at"))
+    next_valid, next_recorded = _next(slots, fold, held, valid), _next(slots, fold, held, recorded)
+    begins, known, stated = valid[held.opened], recorded[held.opened], fold.stated[held.opened]
+    ends = np.maximum(begins, np.minimum(stated, next_valid))
+    learned = np.maximum(np.maximum(known, ends), np.minimum(stated, next_recorded))
+    is_retired = fold.closed_by[held.opened] != NOTHING
+    return {
+        "valid_from": _instants(begins),
+        "valid_until": _instants(ends),
+        "first_mentioned_at": _instants(slots.event_at[held.at[held.starts]]),
+        "last_confirmed_at": _instants(slots.event_at[held.at[held.last()]]),
+        "retired_at": _instants(np.where(is_retired, learned, FOR_EVER)),
+    }
+
+
+def _next(slots: Slots, fold: Fold, held: Lineage, instants: Ints) -> Ints:
+    """Of each fact, the earliest instant of what opened or closed a fact of its slot after it."""
+    decisive = np.isin(fold.rule, (NEW, SUPERSEDED, CONFIRMED_BY_STRONGER, NEGATED, RETRACTED))
+    at = np.flatnonzero(decisive)
+    least = instants[at].copy()
+    slot = slots.slot[at]
+    reach = 1
+    # Doubling: after each round an entry is the least of twice as many from itself on.
+    while reach < len(at) and (same := slot[:-reach] == slot[reach:]).any():
+        least[:-reach] = np.where(same, np.minimum(least[:-reach], least[reach:]), least[:-reach])
+        reach *= 2
+    place = np.searchsorted(at, held.opened) + 1
+    padded = np.append(least, FOR_EVER)
+    has_next = np.append(slot, NOTHING)[place] == slots.slot[held.opened]
+    return np.where(has_next, padded[place], FOR_EVER)
+
+
+def _links(fold: Fold, held: Lineage, names: pl.Series) -> dict[str, pl.Series]:
+    """Which fact each replaced and was replaced by, and why it was retired."""
+    closer = fold.closed_by[held.opened]
+    by_rule = np.where(closer == NOTHING, NOTHING, fold.rule[closer])
+    is_replaced = (by_rule == SUPERSEDED) | (by_rule == CONFIRMED_BY_STRONGER)
+    reason = np.select([is_replaced, by_rule == RETRACTED, by_rule == NEGATED], [0, 1, 2], NOTHING)
+    reasons = pl.Series(["superseded", "retracted", "negated"], dtype=pl.String)
+    return {
+        "supersedes": named(names, held.opened, fold.other[held.opened]),
+        "superseded_by": named(names, held.opened, np.where(is_replaced, closer, NOTHING)),
+        "retired_reason": reasons.gather(_or_null(reason)),
+    }
+
+
+def named(names: pl.Series, opened: Ints, facts_at: Ints) -> pl.Series:
+    """Ids of facts that are named by the position of the claim that opened them; null for none."""
+    place = np.where(facts_at == NOTHING, NOTHING, np.searchsorted(opened, facts_at))
+    return names.gather(_or_null(place))
+
+
+def _or_null(places: Ints) -> pl.Series:
+    series = pl.Series(places, dtype=pl.Int64)
+    return series.set(series == NOTHING, None)

@@ -1,0 +1,152 @@
+"""What a sentence is: a decision, a preference, a lesson, an error, an outcome, or a detail.
+
+One expression a role, in the syntax of Rust's regex, in several languages; the first that matches
+counts. What an episode says of itself (kind, outcome, tags) decides where the words do not.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from transforms.rendering import is_transient
+
+ROLES = ("decision", "preference", "lesson", "error", "outcome")
+"""In the order in which a summary makes room for them."""
+DETAIL = "detail"
+
+_DECISION = (
+    r"(?i)\b(?:(?:we|i|they|team)(?:'ve|’ve| have| both| all)? (?:have )?(?:finally )?(?:decided|agreed|chose|chosen"
+    r"|settled|concluded|picked|opted)\b"
+    r"|(?:we|i)(?:'ll|’ll| will| shall) (?:go|stick|stay|proceed) with\b"
+    r"|let(?:'|’)?s (?:go (?:with|for)|take|stick with|use|pick)\b"
+    r"|(?:final |the |our )?decision(?: is|:| was| made)|it(?:'|’)?s decided|(?:is|was|been) (?:decided|agreed)\b"
+    r"|going with\b|approved\b|signed off\b"
+    r"|decidimos|hemos decidido|decidí\b|queda(?:mos)? en que|se decidió|nous avons décidé|on a décidé|j['’]ai décidé"
+    r"|wir haben (?:uns )?(?:\S+ ){0,6}(?:entschieden|beschlossen|geeinigt)|(?:wir|ich) nehmen?\b"
+    r"|ich habe (?:mich )?(?:\S+ ){0,6}(?:entschieden|beschlossen)|abbiamo deciso|ho deciso|decidiram|decidi\b"
+    r"|(?:мы|я) решил[аи]?|решили\b|решено\b)"
+    r"|(?:我们|我們|我|大家)?(?:已经|已經|最终|最終|最后)?(?:决定|決定)(?:了|用|采用|採用|选|選|改|在|把)"
+    r"|(?:に|と)(?:決め(?:た|ました)|決定|します$|しました)|ことに(?:した|しました|なった|なりました)"
+    r"|결정했|하기로 (?:했|합의)"
+)
+_PREFERENCE = (
+    r"(?i)\b(?:i(?:'d|’d| would)? (?:\w+ly |always |usually |much |now )?(?:prefer|like|love|hate|dislike|enjoy"
+    r"|favou?r|can(?:'|’)?t stand|want)\b"
+    r"|i (?:don(?:'|’)?t|do not|never) (?:like|want|eat|drink|enjoy|use|fly|drive|take)"
+    r"|i(?:'m|’m| am) (?:allergic|vegan|vegetarian|a fan of|not a fan)|my (?:favou?rite|preferred|usual)\b"
+    r"|(?:please )?(?:always|never) (?:use|book|send|call|write|give|show|order|choose|put|answer|reply|include|ask"
+    r"|add|leave|make)\b"
+    r"|prefiero|me gusta|me encanta|odio|no me gusta|je préfère|j['’]aime|je déteste|je n['’]aime pas"
+    r"|ich (?:mag|bevorzuge|hasse|liebe|möchte)|mir ist (?:\S+ )?lieber|am liebsten|preferisco|mi piace|prefiro"
+    r"|eu gosto|я (?:предпочитаю|люблю|не люблю)|мне (?:не )?нравится)"
+    r"|(?:我|他|她|父|母)?(?:更|很|最)?(?:喜欢|喜歡|偏好|讨厌|討厭|不喜欢|不喜歡|不吃)|(?:が|は)(?:大)?(?:好き|嫌い|苦手)"
+    r"|(?:の)?(?:ほう|方)がいい|좋아(?:해|하|합)|싫어(?:해|하|합)"
+)
+_LESSON = (
+    r"(?i)\b(?:lessons?(?: learn(?:ed|t))?\b|learn(?:ed|t) (?:that|the hard way)|next time\b|in (?:the )?future\b"
+    r"|for the future|it turn(?:s|ed) out|turns out|root cause|the (?:fix|trick|solution|cause|reason) (?:is|was)\b"
+    r"|(?:was|were|got|is|been) (?:fixed|solved|resolved)|fixed (?:by|with|it|the|this)\b|solved (?:by|with|it|the)\b"
+    r"|(?:work(?:s|ed)?|succeed(?:s|ed)?|possible|accepted) (?:only |again )?(?:when|if|once|after|with|only)\b"
+    r"|only works?\b|make sure (?:to|that)|rule(?: of thumb| for\b|:)|make it a rule|remember to|note to self"
+    r"|best practice|pitfall|gotcha|workaround|(?:must|has to|have to|needs? to) be (?:\S+ ){0,6}(?:or|before|first"
+    r"|otherwise)\b|otherwise (?:it|the|they)|never again|avoid (?:the|using|it)\b"
+    r"|la próxima vez|lección|la causa (?:era|fue)|aprendimos|se arregló|la prochaine fois|leçon|la cause était"
+    r"|il faut (?:toujours|d['’]abord)|nächstes mal|gelernt|die ursache (?:war|ist)|lag an\b|gelöst (?:durch|mit)"
+    r"|behoben|la prossima volta|da próxima vez|в следующий раз|причина (?:была|в)|урок)"
+    r"|教训|教訓|下次|原因是|经验|經驗|(?:次回|今度)(?:は|から)|原因は|学んだ|解決(?:した|しました)|다음(?:에는|번)|교훈|원인은"
+)
+_ERROR = (
+    r"(?i)\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|exceptions?|crash(?:es|ed)?|rejected|refused|denied|declined|broke"
+    r"|broken|(?:could|can|did|does|do|would|will)(?: not|n['’]t)\b.{0,40}\b(?:parse|connect|find|open|load|start|work"
+    r"|run|read|write|build|compile|resolve|match)|cannot\b|unable to|invalid|not found|forbidden|unauthori[sz]ed"
+    r"|bug|outages?|timed?[ -]?out|rate[ -]?limit(?:ed)?|too many requests|unavailable|blocked|mistake|incorrect"
+    r"|[45]\d\d (?:[A-Z][a-z]+|error)|falló|fallo|error|erreur|échou\w*|a planté|fehler\w*|fehlgeschlagen|schlug fehl"
+    r"|abgelehnt|kaputt|errore|fallito|erro|falhou|ошибк\w*|сбой|не удалось|не работает)\b"
+    r"|失败|失敗|错误|錯誤|报错|故障|エラー|出来ません|できません(?:でした)?|실패|오류|에러"
+)
+_NO_ERROR = (
+    r"(?i)\b(?:no|zero|0|without|any|never) (?:\w+ )?(?:errors?|failures?|problems?|issues?|bugs?|crash(?:es)?)\b"
+    r"|\b0 failed|\bohne fehler|\bsans erreur|\bsin errores|没有错误|エラーなし"
+)
+_OUTCOME = (
+    r"(?i)\b(?:succe(?:ss|ssful|ssfully|eded|eds)|done\b|complet(?:e|ed)\b|finished|works? now|now works?|works? again"
+    r"|passed|is (?:live|up|green|back)|(?:was|were|is|are|been|has been) (?:booked|paid|sent|delivered|deployed"
+    r"|released|merged|accepted|ordered|confirmed|created|moved|shipped|published|refunded|cancelled|closed|opened)"
+    r"|booked|paid|delivered|deployed|shipped|merged|refunded|saved|accepted|confirmed|reserved|imported|updated"
+    r"|result(?: is|:| was)|ended (?:up )?(?:with|in)"
+    r"|terminado|completad[oa]|reservad[oa]|enviad[oa]|pagad[oa]|terminée?|réservée?|envoyée?|payée?|réussi"
+    r"|erledigt|fertig|gebucht|bezahlt|gesendet|geliefert|abgeschlossen|erfolgreich|completato|prenotato|concluíd[oa]"
+    r"|готово|заверш\w+|заброниров\w+|отправлен\w*)\b"
+    r"|已?完成|成功|已(?:预订|預訂|发送|發送|支付|部署|保存)|予約しました|完了|完成しました|성공|완료|예약했"
+)
+_QUESTION = (
+    r"[?？؟]\W*$|(?i)^(?:what|why|how|when|where|who|whom|which|can|could|should|shall|would|will|do|does|did|is|are"
+    r"|am|may|have you|has)\b(?:[^,.:]{0,20}\b)(?:i|you|we|they|he|she|it|there|this|that|the|anyone|someone)\b.*[?]?$"
+    r"|(?:吗|嗎|呢|か)[。?？]?$"
+)
+_HYPOTHETICAL = r"(?i)^(?:if|suppose|imagine|in case|falls|wenn|si|se|если|假如|如果|もし)\b"
+
+
+def with_roles(sentences: pl.DataFrame) -> pl.DataFrame:
+    """Adds ``role`` and ``is_question``, and takes out what a passing failure says.
+
+    Args:
+        sentences: ``sentence`` and ``number`` of it in its episode, and of the episode ``author`` (its
+            role), ``kind``, ``outcome``, ``failure_reason`` and ``tags``.
+
+    Returns:
+        The rows in order, with ``role``, one of ``ROLES`` or ``DETAIL``. Errors, and lessons of a failed
+        episode, whose reason is a time-out, a rate limit or an outage are not among them: they teach
+        nothing.
+    """
+    text = pl.col("sentence")
+    framed = sentences.with_columns(
+        is_question=text.str.contains(_QUESTION), is_if=text.str.contains(_HYPOTHETICAL)
+    )
+    spoken = pl.col("author").is_in(["user"]).fill_null(False)
+    is_error = text.str.contains(_ERROR) & ~text.str.contains(_NO_ERROR)
+    by_words = (
+        pl.when(pl.col("is_question") | pl.col("is_if"))
+        .then(pl.lit(DETAIL))
+        .when(text.str.contains(_DECISION))
+        .then(pl.lit("decision"))
+        .when(spoken & text.str.contains(_PREFERENCE))
+        .then(pl.lit("preference"))
+        .when(text.str.contains(_LESSON))
+        .then(pl.lit("lesson"))
+        .when(is_error)
+        .then(pl.lit("error"))
+        .when(~spoken & text.str.contains(_OUTCOME))
+        .then(pl.lit("outcome"))
+        .otherwise(_by_episode())
+    )
+    return _lasting(framed.with_columns(role=by_words)).drop("is_if")
+
+
+def _by_episode() -> pl.Expr:
+    """What the first sentence of an episode is by the episode's own fields."""
+    is_first = pl.col("number") == 0
+    labelled = pl.coalesce(
+        *(pl.when(pl.col("tags").list.contains(role)).then(pl.lit(role)) for role in ROLES),
+    )
+    has_failed = (pl.col("outcome") == "failure").fill_null(False)
+    has_ended = ((pl.col("kind") == "outcome") | (pl.col("outcome") == "success")).fill_null(False)
+    by_end = pl.when(has_failed).then(pl.lit("error")).when(has_ended).then(pl.lit("outcome"))
+    return pl.when(is_first).then(pl.coalesce(labelled, by_end)).fill_null(pl.lit(DETAIL))
+
+
+def _lasting(sentences: pl.DataFrame) -> pl.DataFrame:
+    """Sentences without errors and lessons whose reason passes by itself."""
+    suspects = sentences.filter(pl.col("role").is_in(["error", "lesson"]))
+    passing = _transient(suspects["sentence"], suspects["failure_reason"])
+    failed = (pl.col("outcome") == "failure").fill_null(False)
+    by_reason = pl.col("failure_reason").is_in(passing.implode()) & failed
+    by_words = pl.col("sentence").is_in(passing.implode()) & (pl.col("role") == "error")
+    is_passing = pl.col("role").is_in(["error", "lesson"]) & (by_reason | by_words).fill_null(False)
+    return sentences.filter(~is_passing)
+
+
+def _transient(*texts: pl.Series) -> pl.Series:
+    """Distinct texts that name a passing failure."""
+    distinct = pl.concat([t.cast(pl.String).rename("text") for t in texts]).drop_nulls().unique()
+    return distinct.filter(pl.Series([is_transient(t) for t in distinct], dtype=pl.Boolean))
