@@ -23,9 +23,7 @@ SINGLE = set(SINGLE_VALUED)
 
 
 def plain_reconcile(claims: Iterable[Row], policy: Policy) -> tuple[list[Row], list[Row]]:
-    """Facts and decisions of claims; a claim is a dict of ``schemas.CLAIMS`` with ``object_group`` and
-    ``similarity``.
-    """
+    """Facts and decisions of claims: dicts of ``schemas.CLAIMS`` with object_group and similarity."""
     facts: list[Row] = []
     decisions: dict[str, Row] = {}
     for (is_single, *_), slot in _slots(claims).items():
@@ -193,7 +191,9 @@ def _decide(
     merit = {"retracted": 0, "weaker_source": 1, "nothing_to_retract": 2}
     retired = before["evidence"].pop("retired", int(before["reason"] == "retracted"))
     retired += made["reason"] == "retracted"
-    best = min(before, made, key=lambda row: (merit[row["reason"]], row["result_id"] or "", row["other_id"] or ""))
+    best = min(
+        before, made, key=lambda row: (merit[row["reason"]], row["result_id"] or "", row["other_id"] or "")
+    )
     if retired > 1:
         best["evidence"]["retired"] = retired
     decisions[claim["claim_id"]] = best

@@ -212,7 +212,9 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         is_json = headers.get("content-type", "").startswith("application/json")
-        request = Request(f"{self.command} {self.path}", headers, raw, json.loads(raw) if is_json else {})
+        request = Request(
+            f"{self.command} {self.path}", headers, raw, json.loads(raw) if is_json and raw else {}
+        )
         fault = server.arrived(request)
         try:
             self._reply(server, request, fault)

@@ -35,6 +35,7 @@ class Plan:
         listed_errors: ``errors.data`` of a failed batch.
         is_shuffled: Whether the files are in reverse order.
         extra: Lines added to the output file.
+        omitted: Items that stand in no file, by position.
     """
 
     status: str = "completed"
@@ -44,6 +45,7 @@ class Plan:
     listed_errors: list[Json] = field(default_factory=list)
     is_shuffled: bool = True
     extra: list[str] = field(default_factory=list)
+    omitted: set[int] = field(default_factory=set)
 
 
 class ChatApi:
@@ -76,6 +78,7 @@ class ChatApi:
         server.routes |= {
             "POST /v1/chat/completions": lambda _, request: self.complete(request.body),
             "POST /v1/files": lambda _, request: self.upload(request),
+            "GET /v1/files": lambda _, request: self.all_files(),
             "GET /v1/files/": lambda _, request: self.file(request),
             "DELETE /v1/files/": lambda _, request: self.remove(request),
             "POST /v1/batches": lambda _, request: self.create(request.body),
@@ -135,6 +138,11 @@ class ChatApi:
             "status": "processed",
         }
 
+    def all_files(self) -> Json:
+        """Uploaded files."""
+        shown = [self._shown_file(file_id) for file_id in self.files if file_id in self.names]
+        return {"object": "list", "data": shown, "has_more": False}
+
     def file(self, request: Request) -> Json | bytes:
         """Content of a file."""
         file_id = request.route.split("/")[3]
@@ -163,6 +171,7 @@ class ChatApi:
             "created_at": 4_000_000_000,
             "metadata": body.get("metadata"),
             "status": "in_progress",
+            "request_count": self.files[body["input_file_id"]].count(b"\n"),
         }
         return self.batches[batch_id]
 
@@ -193,6 +202,8 @@ class ChatApi:
             return
         good, bad = [], []
         for i, line in enumerate(self.items(batch)):
+            if i in plan.omitted:
+                continue
             status, body = self._item(i, line["body"], plan)
             answer = {"custom_id": line["custom_id"], "error": None}
             if status == 0:

@@ -10,11 +10,14 @@ from transforms.policy_entries import CENTURY_SECONDS, Section, Share
 
 
 class TopicsPolicy(Section):
-    """Clusters of an owner's episodes. Cosines are taken after the owner's background is subtracted; they
-    were measured with the default embedder (docs/topics.md)."""
+    """Clusters of an owner's episodes.
+
+    Cosines are taken after the owner's background is subtracted. Their values were measured with the default
+    embedder (docs/topics.md); another one needs others.
+    """
 
     background_share: float = Field(0.75, ge=0, le=1)
-    """Part of the owner's mean vector that is subtracted: date, role and language put all texts on one side."""
+    """Part of the owner's mean vector that is subtracted: date, role and language are in all its texts."""
     context_share: float = Field(0.5, ge=0, le=10)
     """Weight of the turns around in the same session, beside 1 for the turn itself."""
     context_turns: int = Field(3, ge=0, le=1_000)
@@ -70,7 +73,7 @@ class SummariesPolicy(Section):
     """A sentence whose words overlap a chosen one's at least this much, with the same numbers, repeats it."""
     novelty_weight: float = Field(0.3, ge=0, le=1)
     """How much overlap with what is chosen already counts against a sentence."""
-    max_input_tokens: int = Field(6_000, ge=500, le=10_000_000)
+    max_input_tokens: int = Field(6_000, ge=200, le=10_000_000)
     """Most tokens of episodes shown to a model in one request; longer topics are read in parts."""
     retention_tier: Literal["medium_term", "long_term", "permanent"] = "long_term"
     """Time to live of a summary, counted from its last episode."""
@@ -85,6 +88,16 @@ class ClaimsPolicy(Section):
     """Least confidence of what a user said to become a fact."""
     max_tool_confidence: float = Field(0.4, ge=0, le=1)
     """What a tool or a web page says enters at most at this."""
+    firm_confidence: float = Field(0.9, ge=0, le=1)
+    """Of what a user says has changed, or holds from now on."""
+    stated_confidence: float = Field(0.9, ge=0, le=1)
+    """Of what a user says plainly. Not below firm by default, so that a plain later word still wins."""
+    reported_confidence: float = Field(0.6, ge=0, le=1)
+    """Of what a user passes on in somebody else's words."""
+    max_statement_chars: int = Field(2_000, ge=1, le=10_000_000)
+    """The rules do not read a longer message of a user: it is a pasted document."""
+    max_tool_chars: int = Field(20_000, ge=1, le=10_000_000)
+    """The rules do not read a longer output of a tool."""
     max_object_chars: int = Field(300, ge=1, le=100_000)
     """Longest subject, aspect or object; more is a passage, not a claim."""
     max_input_tokens: int = Field(6_000, ge=200, le=10_000_000)
@@ -115,6 +128,8 @@ class ConversationsPolicy(Section):
 
     max_title_chars: int = Field(80, ge=10, le=1_000)
     topic_terms: int = Field(4, ge=1, le=50)
+    max_input_chars: int = Field(12_000, ge=200, le=10_000_000)
+    """Most characters of a session shown to a model; the middle of a longer one is left out."""
 
 
 class SkillsPolicy(Section):

@@ -69,6 +69,10 @@ class GaveUpError(EndpointError):
         self.reason = reason
 
 
+class NotFoundError(EndpointError):
+    """The endpoint does not know what was asked for: a model, a path, a batch, a file."""
+
+
 @dataclass(frozen=True)
 class Refusal:
     """The endpoint answered that it does not take this input.
@@ -193,7 +197,9 @@ class Endpoint:
         if status in {401, 403}:
             raise self._error(what, "Check api_key, and that it may use this model.")
         if status == 404:
-            raise self._error(what, "Check model, and base_url: it usually ends in /v1.")
+            raise NotFoundError(
+                f"{self._place}: {what}", "Check model, and base_url: it usually ends in /v1."
+            )
         raise self._error(what, "Check base_url and model.")
 
     def _scrubbed(self, message: str) -> str:

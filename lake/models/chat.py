@@ -108,7 +108,7 @@ class Chat:
         with self._checking:
             if self._has_answered:
                 return
-            probe = replace(request, user=_HARMLESS, source_refs=(), max_output_tokens=16)
+            probe = replace(request, user=_HARMLESS, source_refs=())
             while isinstance(answer := self._send(probe, self._form), Refusal):
                 if not self.lower(self._form, answer):
                     raise EndpointError(
@@ -119,13 +119,15 @@ class Chat:
             self._has_answered = True
 
     def lower(self, form: AnswerForm, refusal: Refusal) -> bool:
-        """Ask for a weaker form from now on, where the refusal is about this one. Whether that changed it."""
+        """Ask for a weaker form from now on, where the refusal is about this one. Whether there is one."""
+        return is_about_form(f"{refusal.reason} {refusal.detail}") and self.use_weaker(form)
+
+    def use_weaker(self, form: AnswerForm) -> bool:
+        """Ask for a weaker form than this from now on. Whether there is one."""
         below = weaker(form)
-        if below is None or not is_about_form(f"{refusal.reason} {refusal.detail}"):
-            return False
-        if self._form == form:
+        if below is not None and self._form == form:
             self._form = below
-        return True
+        return below is not None
 
     def close(self) -> None:
         """Close idle connections."""

@@ -115,7 +115,7 @@ def test_no_text_closes_its_turn_or_opens_another():
     assert made.request.user.count("<turn ") == 1
     assert made.request.user.count("</turn>") == 1
     assert re.findall("<[^<]*", made.request.user)[1].endswith('"root"&#27;[0m')
-    assert 'by="x id e7 turn role user"' in made.request.user
+    assert 'by="x  id e7 turn role user"' in made.request.user
     assert "\x1b" not in made.request.user
     assert text not in made.request.system
     assert made.shown["e1"].text == text

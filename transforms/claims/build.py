@@ -53,12 +53,14 @@ REFUSED = pl.Schema(
 """One refused candidate a row; ``tenant_id`` is null where the episode is not among those given."""
 
 USER = "user"
+SHORT_LIVED = ("transient", "session")
+"""Tiers of what is not to be remembered beyond the session."""
 _SELF = ("user", "i", "me", "myself", "speaker", "users")
 """Keys by which an extractor may name the speaker."""
 _OWN_ROLES = ("user", "assistant", "system")
 _EPISODE = (
-    "episode_id", "tenant_id", "tenant_bucket", "agent_id", "user_id", "session_id", "kind", "role", "speaker",
-    "content", "content_chars", "tool_name", "importance", "trust", "sensitivity", "is_injected",
+    "episode_id", "tenant_id", "tenant_bucket", "agent_id", "user_id", "session_id", "kind", "role",
+    "speaker", "content", "content_chars", "tool_name", "importance", "trust", "sensitivity", "is_injected",
     "retention_tier", "expires_at", "event_at", "ingested_at",
 )  # fmt: skip
 _HEALTH = tuple(p.name for p in PREDICATES if p.area == "health")
@@ -103,8 +105,8 @@ def build(candidates: pl.DataFrame, episodes: pl.DataFrame, extractor: str, poli
     good = good.with_columns(
         extractor=pl.lit(extractor),
         claim_id=row_ids(
-            good, "tenant_id", "episode_id", pl.lit(extractor), "operation", "subject_key", "predicate", "aspect",
-            "object_key", "polarity",
+            good, "tenant_id", "episode_id", pl.lit(extractor), "operation", "subject_key", "predicate",
+            "aspect", "object_key", "polarity",
         ),
     )  # fmt: skip
     good = good.sort(
@@ -142,7 +144,7 @@ def _completed(candidates: pl.DataFrame, episodes: pl.DataFrame, policy: Policy)
         ),
         valid_from=pl.coalesce("valid_from", "event_at"),
         is_inferred=pl.col("is_inferred").fill_null(False),
-        is_tool=_is_tool(),
+        is_tool=is_tool(),
     )
     capped = pl.min_horizontal("confidence", pl.lit(policy.claims.max_tool_confidence))
     return rows.with_columns(
@@ -152,7 +154,7 @@ def _completed(candidates: pl.DataFrame, episodes: pl.DataFrame, policy: Policy)
     )
 
 
-def _is_tool() -> pl.Expr:
+def is_tool() -> pl.Expr:
     """Whether the words are a tool's or the web's rather than those of someone in the conversation."""
     role = pl.col("role").fill_null("other")
     is_foreign = ~role.is_in(_OWN_ROLES) & (
@@ -184,7 +186,7 @@ def _rules(policy: Policy) -> list[pl.Expr]:
         _when(~pl.col("polarity").is_in(POLARITIES).fill_null(False), "unknown_polarity"),
         _when(pl.col("is_injected"), "injected"),
         _when(pl.col("owner").is_null(), "no_owner"),
-        _when(pl.col("retention_tier").is_in(("transient", "session")), "short_lived_tier"),
+        _when(pl.col("retention_tier").is_in(SHORT_LIVED), "short_lived_tier"),
         _when(
             speaks_for_another & (~pl.col("is_inferred") | (pl.col("subject") == USER)), "not_the_users_word"
         ),

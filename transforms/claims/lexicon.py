@@ -6,14 +6,18 @@ import re
 from functools import cache
 
 OCCUPATIONS = (
-    "accountant|actor|actress|analyst|architect|artist|assistant|baker|barber|barista|biologist|bookkeeper"
+    "accountant|actor|actress|analyst|architect|artist|assistant|baker|barber|barista|biologist"
+    "|bookkeeper"
     "|builder|bus driver|butcher|carpenter|carer|cashier|caretaker|chef|chemist|clerk|coach|composer|cook"
     "|consultant|contractor|copywriter|counsellor|counselor|dancer|dentist|designer|developer|dietitian"
-    "|director|doctor|dba|driver|economist|editor|electrician|engineer|estate agent|farmer|firefighter|fisherman"
+    "|director|doctor|dba|driver|economist|editor|electrician|engineer|estate agent|farmer|firefighter"
+    "|fisherman"
     "|florist|freelancer|gardener|geologist|gp|hairdresser|head of \\w+|historian|housekeeper|illustrator"
-    "|instructor|interpreter|janitor|journalist|judge|lawyer|lecturer|librarian|locksmith|machinist|manager"
+    "|instructor|interpreter|janitor|journalist|judge|lawyer|lecturer|librarian|locksmith|machinist"
+    "|manager"
     "|mathematician|mechanic|midwife|musician|nanny|novelist|nurse|nutritionist|officer|optician|painter"
-    "|paralegal|paramedic|pastor|pharmacist|photographer|physician|physicist|physiotherapist|pilot|plumber"
+    "|paralegal|paramedic|pastor|pharmacist|photographer|physician|physicist|physiotherapist|pilot"
+    "|plumber"
     "|poet|police officer|postman|producer|professor|programmer|proofreader|psychiatrist|psychologist"
     "|realtor|receptionist|recruiter|reporter|researcher|retiree|sailor|salesman|salesperson|scientist"
     "|secretary|social worker|soldier|solicitor|statistician|student|surgeon|surveyor|tailor|teacher"
@@ -30,7 +34,9 @@ RELATIVES = (
     "|grandson|granddaughter|mother-in-law|father-in-law|sister-in-law|brother-in-law|son-in-law"
     "|daughter-in-law|best friend|roommate|flatmate|housemate"
 )
-PETS = "dog|cat|rabbit|hamster|parrot|horse|pony|puppy|kitten|guinea pig|tortoise|turtle|budgie|goldfish|snake"
+PETS = (
+    "dog|cat|rabbit|hamster|parrot|horse|pony|puppy|kitten|guinea pig|tortoise|turtle|budgie|goldfish|snake"
+)
 LANGUAGES = (
     "afrikaans|albanian|arabic|armenian|bahasa|basque|bengali|bosnian|bulgarian|cantonese|catalan|chinese"
     "|croatian|czech|danish|dutch|english|estonian|farsi|finnish|flemish|french|galician|georgian|german"
@@ -46,7 +52,8 @@ DIETS = (
 )
 FOODS = (
     "meat|pork|beef|fish|seafood|shellfish|dairy|milk|cheese|eggs?|gluten|wheat|sugar|nuts?|peanuts?|soy"
-    "|red meat|chicken|lamb|raw fish|onions?|garlic|alcohol|caffeine|lactose|bread|sesame|shrimps?|prawns?"
+    "|red meat|chicken|lamb|raw fish|onions?|garlic|alcohol|caffeine|lactose|bread|sesame|shrimps?"
+    "|prawns?"
     "|animal products|processed food|fried food|spicy food|sweets|chocolate|breakfast"
 )
 DRINKS = (
@@ -54,25 +61,45 @@ DRINKS = (
     "|water|juice|lemonade|soda|cola|wine|beer|whisky|whiskey|gin|alcohol|decaf|mate|chai|kombucha|milk"
 )
 _LODGING = (
-    "hotels?|hostels?|guest ?houses?|apartments?|airbnbs?|b&bs?|bed and breakfasts?|inns?|motels?|camp ?sites?"
+    "hotels?|hostels?|guest ?houses?|apartments?|airbnbs?|b&bs?|bed and breakfasts?|inns?|motels?|camp "
+    "?sites?"
     "|camping|resorts?|ryokans?|pensions?|holiday flats?|cabins?"
 )
-_HOUR = r"before|after|around|at|in the|early|late|morning|afternoon|evening|noon|mornings|afternoons|evenings"
+_HOUR = (
+    r"before|after|around|at|in the|early|late|morning|afternoon|evening|noon|mornings|afternoons"
+    r"|evenings"
+)
 ASPECT_WORDS: tuple[tuple[str, str], ...] = (
-    ("seat", r"aisles?|window seats?|aisle seats?|middle seats?|exit rows?|seats?|(?:the |a )?window(?! table)"),
+    (
+        "seat",
+        r"aisles?|window seats?|aisle seats?|middle seats?|exit rows?|seats?|(?:the |a )?window(?! "
+        r"table)",
+    ),
     ("transport", r"trains?|bus(?:es)?|trams?|flying|fly|driving|cabs?|taxis?|ferr(?:y|ies)|carpool"),
     ("lodging", _LODGING),
     ("drink", rf"(?:[\w-]+ )*(?:{DRINKS})"),
     ("editor", r"vim|neovim|emacs|helix|vs ?code|nano|sublime text|intellij|pycharm|zed"),
     ("theme", r"dark (?:mode|theme)|light (?:mode|theme)"),
-    ("units", r"metric(?: units)?|imperial(?: units)?|celsius|fahrenheit|kilomet(?:er|re)s|miles|kilograms|pounds"),
+    (
+        "units",
+        r"metric(?: units)?|imperial(?: units)?|celsius|fahrenheit|kilomet(?:er|re)s|miles"
+        r"|kilograms|pounds",
+    ),
     ("date format", r"yyyy-mm-dd|dd[./]mm[./]yyyy|mm/dd/yyyy|iso dates"),
     ("time format", r"(?:24|12)[- ]hour(?: clock| time)?|times in utc|utc"),
     ("contact", r"e-?mails?|text messages?|texting|phone calls?|sms|whatsapp|signal|letters"),
-    ("format", r"bullet points?|bullets|tables|plain text|markdown|short bullets|numbered lists?|prose|summar(?:y|ies)"),
+    (
+        "format",
+        r"bullet points?|bullets|tables|plain text|markdown|short bullets|numbered lists?|prose"
+        r"|summar(?:y|ies)",
+    ),
     ("tone", r"(?:an? )?(?:formal|informal|casual|friendly)(?: tone| language)?"),
     ("desk", r"(?:a )?(?:standing|window|corner) desk"),
-    ("length", r"short (?:answers|replies)|brief (?:answers|replies)|long answers|detailed answers|concise answers"),
+    (
+        "length",
+        r"short (?:answers|replies)|brief (?:answers|replies)|long answers|detailed answers"
+        r"|concise answers",
+    ),
     ("meeting hour", rf"(?:meetings?|calls?) (?:{_HOUR})\b.*"),
 )
 """Aspect and the words that tell it, tried in order on the head of an object."""
@@ -81,7 +108,13 @@ ASPECT_WORDS: tuple[tuple[str, str], ...] = (
 @cache
 def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple(
-        (aspect, re.compile(rf"(?:an? |the |my |some |any |only |just )*(?:(?:[\w-]+ ){{0,3}})??(?:{words})\b", re.IGNORECASE))
+        (
+            aspect,
+            re.compile(
+                rf"(?:an? |the |my |some |any |only |just )*(?:(?:[\w-]+ ){{0,3}})??(?:{words})\b",
+                re.IGNORECASE,
+            ),
+        )
         for aspect, words in ASPECT_WORDS
     )
 

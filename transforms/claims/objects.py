@@ -5,36 +5,68 @@ from __future__ import annotations
 import re
 
 _VERBS_NEXT = (
-    r"i|i'm|i've|we|we're|my|our|he|she|it|they|you|the|is|am|are|was|were|want|need|needs|don't|do|does|did|can|can't|cannot|could|will"
-    r"|won't|would|have|has|had|please|so|then|not|never|no|there|let|let's|that|this|if|when|feel|feels|see|get|got|tell|send|keep|call|also"
-    r"|hate|love|like|dislike|prefer|always|usually|now|still|just|everyone|nobody|mornings|explains?|find|write|make|avoid|stay|go|hope|think"
+    r"i|i'm|i've|we|we're|my|our|he|she|it|they|you|the|is|am|are|was|were|want|need|needs|don't|do|does"
+    r"|did|can|can't|cannot|could|will"
+    r"|won't|would|have|has|had|please|so|then|not|never|no|there|let|let's|that|this|if|when|feel|feels"
+    r"|see|get|got|tell|send|keep|call|also"
+    r"|hate|love|like|dislike|prefer|always|usually|now|still|just|everyone|nobody|mornings|explains?"
+    r"|find|write|make|avoid|stay|go|hope|think"
 )
 _STOP = re.compile(
-    rf"\s*(?:[,;:(\[\x00]|\s[\u2013\u2014-]+\s|\.(?:\s|$)|[!?]|\bbut\b|\bbecause\b|\bsince (?:i|we|it|the|my|they|he|she|that|there)\b|\bso that\b|\bso (?:i|we|please|keep|the|no|that|it|my|use|don't|plan)\b|\bwhich\b|\bwho\b|\bwhose\b|\balthough\b|\bthough\b"
-    rf"|\bwhile\b|\bwhereas\b|\bwhen(?:ever)?\b|\bunless\b|\bif\b|\bas (?:i|it|they|we|you|he|she|long|soon|the|well)\b|\bafter all\b|\binstead(?: of)?\b|\brather than\b|\bin order to\b|\bjust in case\b|\bor else\b|\bevery ?time\b|\bthat (?:i|we|you|it|is|are|was)\b"
-    rf"|\bto (?:keep|avoid|stretch|save|make|get|be)\b|\b(?:and|or) (?:{_VERBS_NEXT})\b|\bthanks\b|\bok(?:ay)?\b|\blol\b)",
+    rf"\s*(?:,(?!\d)|[;:(\[\x00]|\s[\u2013\u2014-]+\s|\.(?:\s|$)|[!?]|\bbut\b|\bbecause\b|\bsince (?:i|we"
+    rf"|it|the|my|they|he|she|that|there)\b|\bso that\b|\bso (?:i|we|please|keep|the|no|that|it|my|use"
+    rf"|don't|plan)\b|\bwhich\b|\bwho\b|\bwhose\b|\balthough\b|\bthough\b"
+    rf"|\bwhile\b|\bwhereas\b|\bwhen(?:ever)?\b|\bunless\b|\bif\b|\bas (?:i|it|they|we|you|he|she|long"
+    rf"|soon|the|well)\b|\bafter all\b|\binstead(?: of)?\b|\brather than\b|\bin order to\b|\bjust in "
+    rf"case\b|\bor else\b|\bevery ?time\b|\bthat (?:i|we|you|it|is|are|was)\b"
+    rf"|\bto (?:keep|avoid|stretch|save|make|get|be)\b|\b(?:and|or) (?:{_VERBS_NEXT})\b|\bthanks\b"
+    rf"|\bok(?:ay)?\b|\blol\b)",
     re.IGNORECASE,
 )
-_STOP_LOOSE = re.compile(r"\s*(?:[;(\[\x00]|\s[\u2013\u2014]+\s|\.(?:\s|$)|[!?]|\bbecause\b|\bso that\b|,? (?:but|so) (?:i|we|please|keep|the|no|it|my|use|don't|plan)\b|,\s*(?:i|we|it|so|which|and (?:i|we|it|the)|as|the|please|ok|right|thanks|though|flag|who)\b|\bafter all\b)", re.IGNORECASE)
+_STOP_LOOSE = re.compile(
+    r"\s*(?:[;(\[\x00]|\s[\u2013\u2014]+\s|\.(?:\s|$)|[!?]|\bbecause\b|\bso that\b|,? (?:but|so) "
+    r"(?:i|we|please|keep|the|no|it|my|use|don't|plan)\b|,\s*(?:i|we|it|so|which|and (?:i|we|it"
+    r"|the)|as|the|please|ok|right|thanks|though|flag|who)\b|\bafter all\b)",
+    re.IGNORECASE,
+)
 """For plans, rules and addresses: a comma is part of them, a new clause is not."""
 _TAIL = re.compile(
-    r"[\s,]*\b(?:now|from now on|these days|nowadays|at the moment|currently|right now|for now|please|pls|too|as well|again|btw|by the way|instead|any ?more|any longer|either"
-    r"|always|originally|today|this time|next time|in general|generally|lately|recently|myself|ourselves|though|mostly|anyway|you know|at all|best|the most|a lot|so much|very much|more and more|especially|literally|honestly"
-    r"|at home|for (?:me|us)|with me|with us|everywhere|anywhere|on me|more than (?:anything|most)|for (?:years|ages|months|weeks|long|good|life|free)|all the time|of course|and (?:so on|all that)|already|ever|then|there|since then|twice a day|once a day|daily|in production|for everything|for all imports)\s*$",
+    r"[\s,]*\b(?:now|from now on|these days|nowadays|at the moment|currently|right now|for now|please|pls"
+    r"|too|as well|again|btw|by the way|instead|any ?more|any longer|either"
+    r"|always|originally|today|this time|next time|in general|generally|lately|recently|myself|ourselves"
+    r"|though|mostly|anyway|you know|at all|best|the most|a lot|so much|very much|more and more"
+    r"|especially|literally|honestly"
+    r"|at home|for (?:me|us)|with me|with us|everywhere|anywhere|on me|more than (?:anything|most)|for "
+    r"(?:years|ages|months|weeks|long|good|life|free)|all the time|of course|and (?:so on|all that)"
+    r"|already|ever|then|there|since then|twice a day|once a day|daily|in production|for everything|for "
+    r"all imports)\s*$",
     re.IGNORECASE,
 )
 _NOTHING = re.compile(
-    r"(?:it|that|this|them|these|those|one|ones|you|him|her|me|us|so|what|how|when|where|why|who|everything|something|anything|nothing|none|all|both|neither|either|any|some|much|more|most|less|to"
-    r"|the (?:same|idea|way|fact|other|rest|first|second|third|last|next|previous|former|latter|new one|old one|blue one|red one|one|ones|thing)\b.*|(?:your|his|her|their|that|this|these|those|its) .*"
-    r"|a (?:lot|bit|question|problem|look|minute|moment|second|feeling|few|million|couple)\b.*|(?:the )?(?:option|answer|draft|version|idea|plan|suggestion|proposal)s?\b.*|not\b.*|being\b.*|be\b.*|in\b|on\b|at\b|it\b.*|if\b.*|how\b.*|what\b.*|when\b.*|that\b.*|you\b.*|and\b.*|or\b.*|of\b.*)",
+    r"(?:it|that|this|them|these|those|one|ones|you|him|her|me|us|so|what|how|when|where|why|who"
+    r"|everything|something|anything|nothing|none|all|both|neither|either|any|some|much|more|most|less|to"
+    r"|the (?:same|idea|way|fact|rest|former|latter|one|ones|thing)\b.*|(?:the )?[\w ]*\bones?|the "
+    r"(?:first|second|third|last|next|previous|other|same)(?: (?:option|draft|version|one|idea|plan"
+    r"|answer|suggestion|proposal)\b.*)?|(?:your|his|her|their|that|this|these|those|its) .*"
+    r"|a (?:lot|bit|question|problem|look|minute|moment|second|feeling|few|million|couple)\b.*|(?:the "
+    r")?(?:option|answer|draft|version|idea|plan|suggestion|proposal)s?\b.*|not\b.*|being\b.*|be\b.*|in\b"
+    r"|on\b|at\b|it\b.*|if\b.*|how\b.*|what\b.*|when\b.*|that\b.*|you\b.*|and\b.*|or\b.*|of\b.*)",
     re.IGNORECASE,
 )
 _TIMES = (
-    r"(?:early |late )?(?:(?:in|on|since|from|by|until|till|starting|around|back in|at the (?:start|end) of) )?(?:(?:the )?(?:last|this|next|past|coming) (?:week(?:end)?|month|year|spring|summer|autumn|fall|winter|quarter"
-    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december)|yesterday|tomorrow|tonight"
-    r"|(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|\d+|a few|a couple of) (?:days?|weeks?|months?|years?) ago"
-    r"|(?<=in )(?:january|february|march|april|may|june|july|august|september|october|november|december)(?: \d{4})?|(?<=since )(?:last )?\w+(?: \d{4})?|(?<=from )(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday)|(?<=in )(?:19|20)\d\d"
-    r"|(?<=until )[\w ]+|(?<=till )[\w ]+|(?:for (?:the (?:last|past) )?(?:about |almost |over )?(?:\w+|a few|a couple of) (?:days|weeks|months|years))|this quarter|the start of the year)"
+    r"(?:early |late )?(?:(?:in|on|since|from|by|until|till|starting|around|back in|at the (?:start|end) "
+    r"of) )?(?:(?:the )?(?:last|this|next|past|coming) (?:week(?:end)?|month|year|spring|summer|autumn"
+    r"|fall|winter|quarter"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june"
+    r"|july|august|september|october|november|december)|yesterday|tomorrow|tonight"
+    r"|(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|\d+|a few|a couple of) (?:days?|weeks?"
+    r"|months?|years?) ago"
+    r"|(?<=in )(?:january|february|march|april|may|june|july|august|september|october|november"
+    r"|december)(?: \d{4})?|(?<=since )(?:last )?\w+(?: \d{4})?|(?<=from )(?:january|february|march|april"
+    r"|may|june|july|august|september|october|november|december|monday|tuesday|wednesday|thursday|friday)"
+    r"|(?<=in )(?:19|20)\d\d"
+    r"|(?<=until )[\w ]+|(?<=till )[\w ]+|(?:for (?:the (?:last|past) )?(?:about |almost |over )?(?:\w+"
+    r"|a few|a couple of) (?:days|weeks|months|years))|this quarter|the start of the year)"
 )
 _TIME_TAIL = re.compile(rf"[\s,]*\b{_TIMES}\s*$", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:an?|the)\s+(?=\S)", re.IGNORECASE)
@@ -81,6 +113,8 @@ def is_thing(text: str) -> bool:
 
 _PARTS = re.compile(r"\s*(?:,\s*(?:and|or)\s+|,\s*|\s+and\s+|\s+or\s+|\s*&\s*)", re.IGNORECASE)
 
+_SOME = re.compile(r"(?:also |a (?:bit|little)(?: of)? |some |basic |fluent )+", re.IGNORECASE)
+
 
 def parts(text: str) -> list[tuple[int, int]]:
     """Offsets of the members of a list: red, green and blue."""
@@ -89,4 +123,10 @@ def parts(text: str) -> list[tuple[int, int]]:
         spans.append((start, mark.start()))
         start = mark.end()
     spans.append((start, len(text)))
-    return [(a, b) for a, b in spans if text[a:b].strip()]
+    members = []
+    for start, last in spans:
+        some = _SOME.match(text, start, last)
+        first = some.end() if some else start
+        if text[first:last].strip():
+            members.append((first, last))
+    return members

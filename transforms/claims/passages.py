@@ -1,4 +1,4 @@
-"""What in a text is the speaker's own plain statement: sentences without quotes, code, questions, pretence."""
+"""What in a text is the speaker's own plain word: sentences without quotes, code, questions, pretence."""
 
 from __future__ import annotations
 
@@ -18,56 +18,89 @@ _BLOCKS = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _LINES = re.compile(
-    r"^(?:\s*>.*|\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*|\s*(?:def|class|import|return|function|const|let|var|SELECT"
+    r"^(?:\s*>.*|\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*|\s*(?:def|class|import|return|function|const|let|var"
+    r"|SELECT"
     r"|INSERT|CREATE|UPDATE|DELETE|ALTER|public|private)\b.*[=({;].*|\s*[\w.]+\s*=\s*[\x00\"'\[{(].*"
     r"|\s*import \w+.*|\s*from \w+ import .*|\s*[#{}\[\]<$].*|\s*(?:SELECT|CREATE|INSERT) .*"
     r"|\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b.*|.*[{};]\s*$)$",
     re.MULTILINE,
 )
-_END = re.compile(r"(?<=[^\W_])[.](?=\s|$)|[!?\u2026]+(?=[\s\x00)\]]|$)|[.)](?=\s*$)|[\u3002\uff01\uff1f]+|\n|;|\.{2,}|(?<=[)\x00\]%+-])[.](?=\s|$)|[^\w\s,:'\"()\x00./&%#+@*\u20ac$\u00a3\u00a5\u00b0=~<>\u3001\u300c\u300d-](?=\s|$)")
-_ABBREVIATED = re.compile(r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|etc|e\.g|i\.e|approx|nr|no|inc|ltd|jr|sr|ca|tel)|\b[A-Z]|z\.b|\b\d{1,2})$", re.IGNORECASE)
+_END = re.compile(
+    r"(?<=[^\W_])[.](?=\s|$)|[!?\u2026]+(?=[\s\x00)\]]|$)|[.)](?=\s*$)|[\u3002\uff01\uff1f]+|\n|;"
+    r"|\.{2,}|(?<=[)\x00\]%+-])[.](?=\s|$)|[^\w\s,:'\"()\x00./&%#+@*\u20ac$\u00a3\u00a5\u00b0=~<>"
+    r"\u3001\u300c\u300d-](?=\s|$)"
+)
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|etc|e\.g|i\.e|approx|nr|no|inc|ltd|jr|sr|ca|tel)|\b[A-Z]|z\.b"
+    r"|\b\d{1,2})$",
+    re.IGNORECASE,
+)
 
 _PRETENCE = re.compile(
-    r"\b(?:imagine|suppos(?:e|ing)|pretend|assum(?:e|ing)|hypothetical(?:ly)?|role-?play\w*|let'?s (?:say|play|pretend)"
-    r"|act as|you (?:be|are|play) (?:the|my|a) \w+|in (?:this|the|my) (?:story|film|movie|book|novel|game|play|exercise|scene|dream)"
-    r"|for this (?:exercise|game|scene)|my character|the hero|(?:an? )?\w+ exercise|first person|sample sentence"
-    r"|example sentence|lyrics|as the saying|once upon a time|quote of the day|write (?:me )?an? (?:poem|story|song|letter|scene)"
+    r"\b(?:imagine|suppos(?:e|ing)|pretend|assum(?:e|ing)|hypothetical(?:ly)?|role-?play\w*|let'?s (?:say"
+    r"|play|pretend)"
+    r"|act as|you (?:be|are|play) (?:the|my|a) \w+|in (?:this|the|my) (?:story|film|movie|book|novel|game"
+    r"|play|exercise|scene|dream)"
+    r"|for this (?:exercise|game|scene)|my character|the hero|(?:an? )?\w+ exercise|first person|sample "
+    r"sentence"
+    r"|example sentence|lyrics|as the saying|once upon a time|quote of the day|write (?:me )?an? (?:poem"
+    r"|story|song|letter|scene)"
     r"|dear diary|chapter \d+|terms and conditions|what if|for example,? \x00)",
     re.IGNORECASE,
 )
 """What comes after it in the message is not meant as said."""
 _HANDED_OVER = re.compile(
-    r"\b(?:translat\w+|proof-?read\w*|paraphras\w+|rephras\w+|rewrite|summari[sz]e|correct|improve|edit|check|fix|review|spell-?check"
-    r"|explain|format)\b[^.!?\n]{0,40}(?::|\x00|\b(?:this|the following|my)\b[^.!?\n]{0,20}\b(?:sentence|text|e-?mail|paragraph|letter|message|cv|bio)\b)"
-    r"|^(?:subject|from|to|cc|betreff|von|date):\s|^dear \w+,?\s*$|\bhere(?:'s| is) (?:a|the|an|my) (?:review|text|e-?mail|letter|article|comment|post|quote|message)"
+    r"\b(?:translat\w+|proof-?read\w*|paraphras\w+|rephras\w+|rewrite|summari[sz]e|correct|improve|edit"
+    r"|check|fix|review|spell-?check"
+    r"|explain|format)\b[^.!?\n]{0,40}(?::|\x00|\b(?:this|the following|my)\b[^.!?\n]{0,20}\b(?:sentence"
+    r"|text|e-?mail|paragraph|letter|message|cv|bio)\b)"
+    r"|^(?:subject|from|to|cc|betreff|von|date):\s|^dear \w+,?\s*$|\bhere(?:'s| is) (?:a|the|an|my) "
+    r"(?:review|text|e-?mail|letter|article|comment|post|quote|message)"
     r"|^\s*---+\s*$|\b(?:begin|start) (?:quote|forwarded)|forwarded message",
     re.IGNORECASE | re.MULTILINE,
 )
 _QUESTION = re.compile(
-    r"^\W*(?:(?:and|but|so|or|ok(?:ay)?|hey|hi|well|also),? )*(?:(?:do|does|did|is|are|am|was|were|can|could|should|would|will|shall|have|has|had|may|might)(?:n't)? "
-    r"(?:i|you|we|he|she|it|they|the|this|that|there|my|your|our|anyone|someone)\b|what(?:'s|'re)?\b|which\b|where(?:'s)? (?:do|does|did|is|are|am|was|can|could|should|would|will|the|my)\b|who(?:'s|se)?\b"
-    r"|why(?:'s)?\b|how(?:'s)?\b(?!ever)|when (?:do|does|did|is|are|am|was|can|could|should|would|will)\b|is it\b|any idea)",
+    r"^\W*(?:(?:and|but|so|or|ok(?:ay)?|hey|hi|well|also),? )*(?:(?:do|does|did|is|are|am|was|were|can"
+    r"|could|should|would|will|shall|have|has|had|may|might)(?:n't)? "
+    r"(?:i|you|we|he|she|it|they|the|this|that|there|my|your|our|anyone|someone)\b|what(?:'s|'re)?\b"
+    r"|which\b|where(?:'s)? (?:do|does|did|is|are|am|was|can|could|should|would|will|the|my)\b|who(?:'s"
+    r"|se)?\b"
+    r"|why(?:'s)?\b|how(?:'s)?\b(?!ever)|when (?:do|does|did|is|are|am|was|can|could|should|would|will)\b"
+    r"|is it\b|any idea)",
     re.IGNORECASE,
 )
 _UNREAL = re.compile(
-    r"\bif (?:i|we|my|our|only)\b|\bunless (?:i|we)\b|\bas (?:if|though)\b|\b(?:i|we)(?:'d| would| could| may| might)(?! (?:rather|prefer|like)\b)\b"
-    r"|\b(?:i|we) wish\b|\bmight\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bpossibly\b|\bin theory\b|\bhad (?:i|we) known\b"
-    r"|\b(?:i|we) (?:think|guess|suppose|believe|doubt|assume|hope|feel like|wonder|suspect|bet) (?:that )?(?:i|we|i'm|i've|my|we're|it)\b"
-    r"|\b(?:was|am|were|'m|been|are|'re) (?:thinking (?:of|about)|considering|wondering)\b|\bnot sure\b|\bsay i\b|\bwould love to\b|\bno idea\b"
-    r"|\b(?:don't|do not|never|didn't|not) (?:think|know|said|say|mean|claim|believe|remember)\b|\bnot that i\b|\balmost\b|\bused to\b|\bwhether\b"
-    r"|\bwhat i\b|\bapparently\b|\bsupposedly\b|\bif it (?:were|was)\b|\bwere (?:i|we) to\b",
+    r"\bif (?:i|we|my|our|only)\b|\bunless (?:i|we)\b|\bas (?:if|though)\b|\b(?:i|we)(?:'d| would| could"
+    r"| may| might)(?! (?:rather|prefer|like)\b)\b"
+    r"|\b(?:i|we) wish\b|\bmight\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bpossibly\b|\bin theory\b|\bhad "
+    r"(?:i|we) known\b"
+    r"|\b(?:i|we) (?:think|guess|suppose|believe|doubt|assume|hope|feel like|wonder|suspect|bet) (?:that "
+    r")?(?:i|we|i'm|i've|my|we're|it)\b"
+    r"|\b(?:was|am|were|'m|been|are|'re) (?:thinking (?:of|about)|considering|wondering)\b|\bnot sure\b"
+    r"|\bsay i\b|\bwould love to\b|\bno idea\b"
+    r"|\b(?:don't|do not|never|didn't|not) (?:think|know|say|said|mean|claim|believe|remember)\b|\bnot "
+    r"that i\b|\balmost\b|\bused to\b|\bwhether\b"
+    r"|\bwhat i\b(?! said about)|\bapparently\b|\bsupposedly\b|\bif it (?:were|was)\b|\bwere (?:i|we) "
+    r"to\b",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
-    r"\b(?:he|she|they|it|one|people|everyone|someone|somebody|(?:the|a|an|my|our|your|his|her) [\w-]+(?: [\w-]+)?|(?-i:[A-Z][\w-]+)) "
-    r"(?:says?|said|tells?|told|writes?|wrote|reads?|claims?|claimed|thinks?|thought|asks?|asked|shouts?|shouted|sings?|sang|goes|replied|replies|lied|joked|answered|quotes?|posted|texted|insists?|insisted|believes?|keeps saying|complained)\b"
-    r"(?!,? (?:yesterday|today))"
-    r"|\baccording to\b|\bin (?:her|his|their) (?:diary|letter|book|words)\b|\breads:|\bsays:|\bwrote:|\bsaid:",
+    r"\b(?:he|she|they|it|one|people|everyone|someone|somebody|(?:the|a|an|my|our|your|his|her) "
+    r"[\w-]+(?: [\w-]+)?|(?-i:[A-Z][\w-]+)) "
+    r"(?:says|said|tells|told|writes|wrote|reads|claims|claimed|thinks|thought|asks (?:if|me|why|whether"
+    r"|how)|asked|shouts|shouted|sings|sang|goes,?(?= [\x00\"])|replied"
+    r"|replies|lied|joked|answered|quotes|posted|texted|insists|insisted|believes|keeps saying"
+    r"|complained)\b"
+    r"|\b(?:they|people|customers|guests|users) (?:say|claim|think|write|believe|tell)\b"
+    r"|\baccording to\b|\bin (?:her|his|their) (?:diary|letter|book|words)\b|\breads:|\bsays:|\bwrote:"
+    r"|\bsaid:",
     re.IGNORECASE,
 )
 _IRONY = re.compile(
-    r"(?:^|\s)/s\b|\byeah,? right\b|^\W*oh,? (?:great|joy|wonderful|sure|good|yes)\b|\b(?:just|simply|absolutely|totally|really) (?:love|adore|enjoy|like) (?:it when|how|being|waiting|when|that)\b"
-    r"|^\W*sure,? because\b|\btotally (?:love|adore)\b|\bat this point\b|\blol\b|\blmao\b|\bhaha+\b|\bclearly a\b|\bnot!$|\bmy favou?rite thing\b.*\bnot\b|\bjust what i needed\b",
+    r"(?:^|\s)/s\b|\byeah,? right\b|^\W*oh,? (?:great|joy|wonderful|sure|good|yes)\b|\b(?:just|simply"
+    r"|absolutely|totally|really) (?:love|adore|enjoy|like) (?:it when|how|being|waiting|when|that)\b"
+    r"|^\W*sure,? because\b|\btotally (?:love|adore)\b|\bat this point\b|\blol\b|\blmao\b|\bhaha+\b"
+    r"|\bclearly a\b|\bnot!$|\bmy favou?rite thing\b.*\bnot\b|\bjust what i needed\b",
     re.IGNORECASE,
 )
 _LAUGH_AFTER = re.compile(r"\W*(?:/s|lol|haha+|just kidding|kidding|jk|not really)\b", re.IGNORECASE)

@@ -35,8 +35,23 @@ _FIRST_PERSON = re.compile(r"(?:i|we|my|our|us|me|myself)$", re.IGNORECASE)
 _RELATIVE = re.compile(r"my\s+(.*?)(?:,?\s+(?-i:[^\W\d_a-z])\S*)?$", re.IGNORECASE)
 _DETERMINER = re.compile(r"(?:the|our|my|an?|all|any|every)\s+", re.IGNORECASE)
 _LOOSE = ("plans", "rule", "decided", "located_at", "goal", "deadline", "lives_in_address")
-_OVER = re.compile(r"(?:anything|everything|all|amounts?|sums?|refunds?|payments?|payouts?|what is)\s+(?:above|over|beyond)\s+(.*)$", re.IGNORECASE)
-_PAST_WORDS = re.compile(r"\b(?:moved|started|joined|left|quit|switched|stopped|turned|bought|sold|was|were|did|been|have|has|'ve|had|relocated|went|died)\b", re.IGNORECASE)
+_OVER = re.compile(
+    r"(?:anything|everything|all|amounts?|sums?|refunds?|payments?|payouts?|what is)\s+(?:above"
+    r"|over|beyond)\s+(.*)$",
+    re.IGNORECASE,
+)
+_TIMELESS = ("deadline", "born_on", "age", "costs", "limit", "budget", "has_relative", "name", "comes_from")
+"""Predicates whose times are part of what is claimed, or of something else in the sentence."""
+_CHANGED = re.compile(
+    r"\b(?:moved|relocated|started|joined|left|quit|resigned|switched|changed|migrated|stopped|gave up"
+    r"|bought|sold|was|hurt|broke|tore|sprained"
+    r"|injured|died|cancelled|canceled|decided|agreed|adopted|diagnosed|took|got)\b",
+    re.IGNORECASE,
+)
+"""With these a time in the past says since when."""
+
+
+_BYTES = re.compile(r"\d ?[kmgt]i?b\b", re.IGNORECASE)
 
 
 def subject_of(text: str | None) -> str:
@@ -47,7 +62,8 @@ def subject_of(text: str | None) -> str:
     relative = _RELATIVE.match(text)
     if relative and text[:3].lower() == "my ":
         return relative[1].strip(" ,").lower()
-    text = _DETERMINER.sub("", text, count=1)
+    found = _DETERMINER.match(text)
+    text = text[found.end() :] if found else text
     over = _OVER.match(text)
     return f"amounts above {over[1]}" if over else text
 
@@ -58,7 +74,7 @@ def read(content: str, said_at: datetime, rules: Sequence[Rule]) -> list[Reading
     Args:
         content: The message.
         said_at: Its ``event_at``, which times in it are anchored on.
-        rules: Those whose cues stand in the message; in order of precedence.
+        rules: In order of precedence.
 
     Returns:
         Readings in order of the text. Of two values of one single-valued slot the later one stands.
@@ -69,9 +85,7 @@ def read(content: str, said_at: datetime, rules: Sequence[Rule]) -> list[Reading
     return _settled(found)
 
 
-def _sentence(
-    sentence: Sentence, content: str, said_at: datetime, rules: Sequence[Rule]
-) -> list[Reading]:
+def _sentence(sentence: Sentence, content: str, said_at: datetime, rules: Sequence[Rule]) -> list[Reading]:
     if sentence.is_unreal:
         return []
     low = sentence.text.lower()
@@ -117,17 +131,49 @@ def _matched(
             continue
         made = _made(rule, groups, subject, shown)
         if made:
-            whole = (sentence.start + min(match.start(), start), sentence.start + end)
+            last = max(end, match.end("s") if groups.get("s") else end)
+            whole = (sentence.start + min(match.start(), start), sentence.start + last)
             lead = len(content[whole[0] : whole[1]]) - len(content[whole[0] : whole[1]].lstrip(" ,:;-"))
             yield replace(made, span_start=whole[0] + lead, span_end=whole[1]), (start, end)
 
 
-_NEW_CLAUSE = re.compile(r"(?:,? (?:and|but|so|or)|,)\s+(?:i|we|my|our|he|she|it|they|you|the|please|so|then|not|never|no|there|even|keep|plan|though|one|that|this|need|want|feel|stairs)\b.*", re.IGNORECASE)
+_NEW_CLAUSE = re.compile(
+    r"(?:,? (?:and|but|so|or)|,)\s+(?:i|we|my|our|he|she|it|they|you|the|please|so|then|not|never"
+    r"|no|there|even|keep|plan|though|one|that|this|need|want|feel|stairs)\b.*",
+    re.IGNORECASE,
+)
 
 
 def _unlisted(text: str) -> str:
     """The text up to where a list ends and a new clause starts."""
     return _NEW_CLAUSE.sub("", text)
+
+
+def read_tool(content: str, rules: Sequence[Rule]) -> list[Reading]:
+    """What a tool's output claims: the same rules engine on plain text, without a speaker.
+
+    Args:
+        content: The output.
+        rules: Rules for tools, in order of precedence.
+
+    Returns:
+        Readings in order of the text; a match that names no subject is none.
+    """
+    whole = Sentence(content, 0)
+    taken: list[tuple[int, int]] = []
+    found: list[Reading] = []
+    for rule in rules:
+        for match in rule.compiled.finditer(content):
+            groups = match.groupdict()
+            named = groups.get("s") or groups.get("a")
+            if not named:
+                continue
+            for reading, span in _matched(rule, match, whole, content):
+                if any(a < span[1] and span[0] < b for a, b in taken):
+                    continue
+                taken.append(span)
+                found.append(replace(reading, subject=bare(named.strip())))
+    return _settled(sorted(found, key=lambda r: (r.span_start, r.span_end)))
 
 
 def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -> Reading | None:
@@ -138,8 +184,14 @@ def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -
             if not rule.otherwise:
                 return None
             predicate = rule.otherwise
+    elif rule.aspect == "=":
+        aspect = "size" if _BYTES.search(shown) else "rate"
+    elif rule.aspect == "s":
+        aspect = subject
     elif groups.get("a") and predicate in ("budget", "prefers"):
         aspect = aspect_in(aspect) or bare(aspect.strip())
+    if "not_a_choice" in rule.flags and aspect_in(shown):
+        return None
     before = groups.get("r") or ""
     text = rule.shape.format(f"{before} {bare(shown)}".strip())
     return Reading(rule, subject, predicate, aspect, text, rule.level, 0, 0)
@@ -147,10 +199,19 @@ def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -
 
 def _timed(reading: Reading, match: re.Match[str], sentence: Sentence, said_at: datetime) -> Reading:
     """The reading with the times that its sentence names, where they are times of the claim."""
-    if reading.rule.keeps_time or reading.predicate in ("deadline", "born_on", "costs", "limit", "budget"):
+    if sentence.is_reported:
+        reading = replace(reading, level="reported")
+    if reading.rule.keeps_time or reading.predicate in _TIMELESS:
         return reading
-    near = sentence.text[: match.end() + _REACH]
-    since, until = validity(moments(near, said_at, is_past=bool(_PAST_WORDS.search(sentence.text))))
+    has_changed = bool(_CHANGED.search(match.group()))
+    near = [
+        m
+        for m in moments(sentence.text, said_at, is_past=has_changed)
+        if m.last >= match.start() - 2
+        and m.first <= match.end() + _REACH
+        and (has_changed or m.relation != "at")
+    ]
+    since, until = validity(near)
     if until is not None and until <= (since or said_at):
         until = None
     return replace(reading, valid_from=since, valid_until=until)

@@ -1,4 +1,4 @@
-"""How a rule is written: an expression with named groups, the cues without which it cannot match, what it claims."""
+"""How a rule is written: an expression with named groups, cues without which it cannot match, a claim."""
 
 from __future__ import annotations
 
@@ -11,31 +11,62 @@ from transforms.claims.lexicon import LANGUAGES, OCCUPATIONS, PETS, RELATIVES
 Level = Literal["firm", "stated", "reported"]
 """How sure: said of now and for good, said, or passed on from somebody else."""
 
-_NAME = r"(?-i:(?!(?:He|She|It|They|This|That|There|Who|You|We|The|And|But|Everyone|Everybody|Nobody|Someone|People|Here|What|Which|If|My|Our|No|Yes|So|Then|One|All|Today|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|Tomorrow|Please|When|In|On|At|For|From|As|Just|Not|Also|Only|After|Before|Now|Since|While|Still|Sorry|Thanks)\b)[^\W\d_a-z][\w'-]*[^\W_]?)"
-_PLACE = r"(?:the )?(?-i:[^\W\d_a-z][\w'.-]*(?:(?:,? (?:of |de |del |la |upon |on |am |an der |sur |the )*)[^\W\d_a-z][\w'.-]*){0,3})"
-_MONTHS = r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_NAME = (
+    r"(?-i:(?!(?:He|She|It|They|This|That|There|Who|You|We|The|And|But|Everyone|Everybody|Nobody"
+    r"|Someone|People|Here|What|Which|If|My|Our|No|Yes|So|Then|One|All|Today|Monday|Tuesday"
+    r"|Wednesday|Thursday|Friday|Saturday|Sunday|Tomorrow|Please|When|In|On|At|For|From|As|Just|Not"
+    r"|Also|Only|After|Before|Now|Since|While|Still|Sorry|Thanks)\b)[^\W\d_a-z][\w'-]*[^\W_]?)"
+)
+_PLACE = (
+    r"(?:the )?(?-i:[^\W\d_a-z][\w'.-]*(?:(?:,? (?:of |de |del |la |upon |on |am |an der |sur |the "
+    r")*)[^\W\d_a-z][\w'.-]*){0,3})"
+)
+_MONTHS = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan"
+    r"|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+)
 _DAYS = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
 _DATE = (
-    rf"(?:(?:the )?(?:{_DAYS},? )?(?:the )?(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTHS}(?:,? \d{{4}})?"
-    rf"|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next |this )?{_DAYS}|(?:next )?{_MONTHS}(?: \d{{4}})?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
-    rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)|tomorrow|the end of (?:the |this |next )?\w+|next (?:week|month|year)))"
+    rf"(?:(?:the )?(?:{_DAYS},? )?(?:the )?(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? "
+    rf"{_MONTHS}(?:,? \d{{4}})?"
+    rf"|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next |this )?{_DAYS}|(?:next "
+    rf")?{_MONTHS}(?: \d{{4}})?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
+    rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)|tomorrow|the end of (?:the |this |next )?\w+|next (?:week|month"
+    rf"|year)))"
 )
 _MONEY = (
-    r"(?:(?:eur|usd|gbp|chf|inr|jpy|us\$|[€$£¥₹]) ?\d[\d.,]*\d?k?|\d[\d.,' ]*\d?k?(?: ?(?:euros?|eur|dollars?|usd|bucks|pounds|gbp|quid|yen|francs|chf|rupees|crowns|kronor|zloty|[€$£¥₹])|(?= an? (?:night|month|week|day|year|head|person))))"
+    r"(?:(?:eur|usd|gbp|chf|inr|jpy|us\$|[€$£¥₹]) ?\d[\d.,]*\d?k?|\d[\d.,' ]*\d?k?(?: ?(?:euros?|eur"
+    r"|dollars?|usd|bucks|pounds|gbp|quid|yen|francs|chf|rupees|crowns|kronor|zloty|[€$£¥₹])|(?= an? "
+    r"(?:night|month|week|day|year|head|person))))"
     r"(?: ?(?:an?|per|/|each) ?(?:night|month|week|day|year|head|person|hour|seat|user))?"
 )
 _FILLERS = (
-    r"(?:(?:and|but|so|also|actually|honestly|well|yes|yeah|yep|no|nope|ok|okay|hi|hello|hey|sorry|thanks|thank you|oh|ah|btw|fyi|besides|plus|note|please note"
-    r"|for the record|frankly|personally|these days|nowadays|from now on|currently|right now|lately|remember|to be clear|just so you know"
-    r"|as you know|by the way|between us|in general|generally|usually|normally|sadly|luckily|finally|unfortunately|one more thing|again|then|now|today|for \w+-?\w*|because|since|as|in fact|ugh|good|great|well then|sure"
+    r"(?:(?:and|but|so|also|actually|honestly|well|yes|yeah|yep|no|nope|ok|okay|hi|hello|hey|sorry|thanks"
+    r"|thank you|oh|ah|btw|fyi|besides|plus|note|please note"
+    r"|for the record|frankly|personally|these days|nowadays|from now on|currently|right now|lately"
+    r"|remember|to be clear|just so you know"
+    r"|as you know|by the way|between us|in general|generally|usually|normally|sadly|luckily|finally"
+    r"|unfortunately|one more thing|again|then|now|today|for \w+-?\w*|because|since|as|in fact|ugh|good"
+    r"|great|well then|sure"
+    rf"|(?:from|since|starting|in|as of|on) (?:next |last )?(?:{_MONTHS}|{_DAYS}|week|month|year|today"
+    rf"|tomorrow|\d{{4}})"
     r"|one|two|correction|update|reminder|good news|please|also note|do note|of course)[,:!.]? )"
 )
 _LEAD = (
-    r"(?:^[\W_]*|(?<=[,:(!\x00\u2013\u2014-] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=because )|(?<=\bsince )|(?<= that )|(?<=\bas )|(?<=\bfrom now on ))"
+    r"(?:^[\W_]*|(?<=[,:(!\x00\u2013\u2014-] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=because )"
+    r"|(?<=\bsince )|(?<= that )|(?<=\bas )|(?<=\bfrom now on ))"
     rf"{_FILLERS}{{0,4}}"
 )
-_ADVERBS = r"(?: (?:really|always|usually|mostly|generally|normally|often|typically|currently|now|still|just|actually|also|only|both|definitely|honestly|absolutely|personally|much|strongly|secretly|totally|do|simply|recently|finally|mainly|quite|truly|nearly always|almost always|regularly|officially))*"
-_PERSON = rf"(?P<s>i|we|my (?:{RELATIVES})(?:,? {_NAME},?)?|(?:the|our) (?:patient|guest|child|baby)|{_NAME})"
+_ADVERBS = (
+    r"(?: (?:really|always|usually|mostly|generally|normally|often|typically|currently|now|still"
+    r"|just|actually|also|only|both|definitely|honestly|absolutely|personally|much|strongly"
+    r"|secretly|totally|do|simply|recently|finally|mainly|quite|truly|nearly always|almost always"
+    r"|regularly|officially))*"
+)
+_PERSON = (
+    rf"(?P<s>i|we|my (?:{RELATIVES})(?:,? {_NAME},?)?|(?:the|our) (?:patient|guest|child|baby)"
+    rf"|{_NAME})"
+)
 MACROS = {
     "{L}": _LEAD,
     "{I}": rf"(?:i|we){_ADVERBS}",
@@ -43,6 +74,7 @@ MACROS = {
     "{Ive}": rf"(?:i've|i have|i|we've|we have|we){_ADVERBS}",
     "{S}": rf"{_PERSON}{_ADVERBS}",
     "{be}": rf"(?:'m|'re|'s| am| are| is){_ADVERBS}",
+    "{SAYS}": r"(?:(?<=says )|(?<=said )|(?<=told me )|(?<=tells me )|(?<=told us )|(?<= that ))",
     "{NOT}": r"(?:don't|do not|doesn't|does not|dont|can't|cannot|can not|never|no longer)",
     "{NAME}": _NAME,
     "{PLACE}": _PLACE,
@@ -75,7 +107,8 @@ class Rule:
         keeps_time: Whether time expressions belong to the object.
         shape: Object from its text, as ``no {}``.
         most_words: A longer object is no such object.
-        flags: ``anywhere`` also in a question; ``reported`` also in others' words.
+        flags: ``anywhere`` also in a question; ``reported`` also in others' words, then less sure;
+            ``not_a_choice`` not where the object is a choice of ``lexicon.ASPECT_WORDS``.
     """
 
     predicate: str

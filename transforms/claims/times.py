@@ -31,12 +31,12 @@ _MONTHS = {
     )
     for name in names.split()
 }
-_DAYS = {
+_WEEKDAYS = {
     name: number
     for number, names in enumerate(
         (
-            "monday mon montag", "tuesday tue tues dienstag", "wednesday wed mittwoch", "thursday thu thurs donnerstag",
-            "friday fri freitag", "saturday sat samstag", "sunday sun sonntag",
+            "monday mon montag", "tuesday tue tues dienstag", "wednesday wed mittwoch",
+            "thursday thu thurs donnerstag", "friday fri freitag", "saturday sat samstag", "sunday sun sonntag",
         )
     )
     for name in names.split()
@@ -45,14 +45,18 @@ _COUNTS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "three": 3, "a few": 3, "few": 3,
     "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
 }  # fmt: skip
+_DAYLONG = timedelta(days=2)
 _MOST_UNITS = 1_200
 """More than so many days, weeks, months or years is no span of a life."""
 
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_DAY = "|".join(sorted(_DAYS, key=len, reverse=True))
+_DAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
 _COUNT = r"\d{1,4}|" + "|".join(sorted(_COUNTS, key=len, reverse=True))
 _UNIT = r"(?:day|week|fortnight|month|year)s?"
-_SINCE = r"since(?: about| around)?|ever since|from|starting(?: on| in| from)?|as of|as from|beginning(?: on| in)?|effective|seit|desde|depuis|ab|à partir de"
+_SINCE = (
+    r"since(?: about| around)?|ever since|from|starting(?: on| in| from)?|as of|as from"
+    r"|beginning(?: on| in)?|effective|seit|desde|depuis|ab|à partir de"
+)
 _UNTIL = r"until(?: about| around)?|till|til|up to|through|bis|hasta|jusqu'(?:en|au|à)"
 _AT = r"in|on|during|back in|around|im|am|en|le|by"
 
@@ -61,20 +65,27 @@ _TIME = re.compile(
     rf"(?:the\s+)?(?:beginning of\s+|start of\s+|(?P<close>end of)\s+)?(?:the\s+)?"
     rf"(?:"
     rf"(?P<iso>\b\d{{4}}-\d\d-\d\d)\b"
-    rf"|(?:(?:{_DAY}),?\s+(?:the\s+)?)?(?P<day>\b\d{{1,2}})(?:st|nd|rd|th|\.)?(?:\s+of)?\s+(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
+    rf"|(?:(?:{_DAY}),?\s+(?:the\s+)?)?(?P<day>\b\d{{1,2}})(?:st|nd|rd|th"
+    rf"|\.)?(?:\s+of)?\s+(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
     rf"|\b(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<year2>\d{{4}}))?"
     rf"|\b(?P<which>last|this|next)\s+(?P<span>week(?:end)?|month|year|quarter|{_DAY}|{_MONTH})\b(?!'s)"
     rf"|\b(?P<span2>week|month|year)\b(?<=the week|he month|the year)"
-    rf"|\b(?P<month3>{_MONTH})\b(?:,?\s+(?P<year3>\d{{4}})(?!-))?(?:\s+(?P<whichyear>last|this|next) year)?"
+    rf"|\b(?P<month3>{_MONTH})\b(?:,?\s+(?P<year3>\d{{4}})(?!-))?(?:\s+(?P<whichyear>last|this|next) "
+    rf"year)?"
     rf"|\b(?P<weekday>{_DAY})\b(?!s)"
-    rf"|\b(?P<name>the day before yesterday|the day after tomorrow|yesterday|today|tonight|tomorrow|this morning|gestern|heute|morgen|ayer|mañana|hier)\b"
+    rf"|\b(?P<name>the day before yesterday|the day after tomorrow|yesterday|today|tonight|tomorrow|this "
+    rf"morning|gestern|heute|morgen|ayer|mañana|hier)\b"
     rf"|\b(?P<count>{_COUNT})\s+(?P<unit>{_UNIT})\s+ago\b"
     rf"|\b(?P<count2>{_COUNT})\s+(?P<unit2>{_UNIT})\s+from\s+now\b"
     rf"|\b(?P<bareyear>(?:19|20)\d\d)\b"
     rf")",
     re.IGNORECASE,
 )
-_FOR = re.compile(rf"\bfor (?:the (?:last|past) )?(?:about |almost |over |nearly )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})(?: now)?\b", re.IGNORECASE)
+_FOR = re.compile(
+    rf"\bfor (?:the (?:last|past) )?(?:about |almost |over |nearly )?(?P<count>{_COUNT}) "
+    rf"(?P<unit>{_UNIT})(?: now)?\b",
+    re.IGNORECASE,
+)
 _AMBIGUOUS = ("may", "mar", "mon", "sun", "sat", "wed", "am", "mai", "mars", "hier", "morgen")
 """Words that are also others: taken for a time only after a preposition or in a date."""
 
@@ -116,9 +127,7 @@ def moments(text: str, anchor: datetime, *, is_past: bool = True) -> list[Moment
             continue
         if match["bareyear"] and not (match["since"] or match["until"] or match["at"]):
             continue
-        past = relation == "since" and (match["since"] or "").lower().startswith(_PAST) or (
-            relation == "at" and is_past
-        )
+        past = _is_behind(match, relation, is_past)
         try:
             span = _span(match, anchor, past)
         except (ValueError, OverflowError):
@@ -127,6 +136,13 @@ def moments(text: str, anchor: datetime, *, is_past: bool = True) -> list[Moment
             found.append(Moment(*span, relation, match.start(), match.end()))
     found += [m for m in _lasting(text, anchor) if all(m.last <= f.first or f.last <= m.first for f in found)]
     return sorted(found, key=lambda m: (m.first, m.last))
+
+
+def _is_behind(match: re.Match[str], relation: Relation, is_past: bool) -> bool:
+    """Whether a time without a year lies behind the anchor: since March, but not from June or by June."""
+    if relation == "since":
+        return match["since"].lower().startswith(_PAST)
+    return relation == "at" and is_past and (match["at"] or "").lower() != "by"
 
 
 _PAST = ("since", "ever since", "seit", "desde", "depuis")
@@ -186,32 +202,38 @@ def _year(year: int, anchor: datetime) -> tuple[datetime, datetime]:
 def _span(m: re.Match[str], anchor: datetime, past: bool) -> tuple[datetime, datetime] | None:
     """Start and end of the expression; null where it names none."""
     today = _midnight(anchor)
-    if m["iso"]:
-        return _days(today.replace(**dict(zip(("year", "month", "day"), map(int, m["iso"].split("-")), strict=True))), 1)
-    if m["day"] or m["day2"]:
-        month, day = _MONTHS[(m["month"] or m["month2"]).lower()], int(m["day"] or m["day2"])
-        return _date(m["year"] or m["year2"], month, day, today, past)
+    if m["iso"] or m["day"] or m["day2"] or m["name"] or m["weekday"]:
+        return _one_day(m, today, past)
+    if m["count"] or m["count2"]:
+        count, unit = m["count"] or m["count2"], m["unit"] or m["unit2"]
+        return _days(_midnight(_shifted(anchor, _count(count), unit, back=bool(m["count"]))), 1)
+    if m["span2"] and not m["close"]:
+        return None
     if m["which"] or m["span2"]:
         span = _relative((m["which"] or "this").lower(), (m["span"] or m["span2"]).lower(), today)
-        return _closing(span) if m["close"] and span else span
-    if m["month3"]:
+    elif m["month3"]:
         span = _named_month(m, today, past)
-        return _closing(span) if m["close"] else span
-    if m["weekday"]:
-        return _weekday(_DAYS[m["weekday"].lower()], today, past)
-    if m["name"]:
-        return _days(today + timedelta(days=_NAMES[m["name"].lower()]), 1)
-    if m["count"]:
-        return _days(_midnight(_shifted(anchor, _count(m["count"]), m["unit"], back=True)), 1)
-    if m["count2"]:
-        return _days(_midnight(_shifted(anchor, _count(m["count2"]), m["unit2"], back=False)), 1)
-    span = _year(int(m["bareyear"]), today)
+    else:
+        span = _year(int(m["bareyear"]), today)
     return _closing(span) if m["close"] else span
 
 
+def _one_day(m: re.Match[str], today: datetime, past: bool) -> tuple[datetime, datetime]:
+    """An expression that names a day."""
+    if m["iso"]:
+        year, month, day = map(int, m["iso"].split("-"))
+        return _days(today.replace(year=year, month=month, day=day), 1)
+    if m["name"]:
+        return _days(today + timedelta(days=_NAMES[m["name"].lower()]), 1)
+    if m["weekday"]:
+        return _weekday(_WEEKDAYS[m["weekday"].lower()], today, past)
+    month, day = _MONTHS[(m["month"] or m["month2"]).lower()], int(m["day"] or m["day2"])
+    return _date(m["year"] or m["year2"], month, day, today, past)
+
+
 _NAMES = {
-    "the day before yesterday": -2, "yesterday": -1, "gestern": -1, "ayer": -1, "hier": -1, "today": 0, "tonight": 0,
-    "this morning": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "mañana": 1, "the day after tomorrow": 2,
+    "the day before yesterday": -2, "yesterday": -1, "gestern": -1, "ayer": -1, "hier": -1, "today": 0,
+    "tonight": 0, "this morning": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "mañana": 1, "the day after tomorrow": 2,
 }  # fmt: skip
 
 
@@ -252,34 +274,35 @@ def _weekday(day: int, today: datetime, past: bool) -> tuple[datetime, datetime]
     return _days(today + timedelta(days=(day - today.weekday()) % 7), 1)
 
 
-def _relative(which: str, span: str, today: datetime) -> tuple[datetime, datetime] | None:
+def _relative(which: str, span: str, today: datetime) -> tuple[datetime, datetime]:
     """Last, this or next week, weekend, month, quarter, year, weekday or month by name."""
     step = {"last": -1, "this": 0, "next": 1}[which]
+    if span in _WEEKDAYS:
+        gap = _WEEKDAYS[span] - today.weekday()
+        ahead = (gap - step) % 7 + step if step >= 0 else -((-gap - 1) % 7 + 1)
+        return _days(today + timedelta(days=ahead), 1)
+    if span in _MONTHS:
+        month = _MONTHS[span]
+        if step < 0:
+            return _month(today.year - (month >= today.month), month, today)
+        is_over = month < today.month or (step > 0 and month == today.month)
+        return _month(today.year + is_over, month, today)
     monday = today - timedelta(days=today.weekday())
     first = today.replace(day=1)
-    if span == "week":
-        return _days(monday + timedelta(days=7 * step), 7)
-    if span == "weekend":
-        return _days(monday + timedelta(days=5 + 7 * step), 2)
-    if span == "month":
-        return add_months(first, step), add_months(first, step + 1)
-    if span == "quarter":
-        start = add_months(first, -((first.month - 1) % 3) + 3 * step)
-        return start, add_months(start, 3)
-    if span == "year":
-        return _year(today.year + step, today)
-    if span in _DAYS:
-        if step < 0:
-            return _days(today - timedelta(days=(today.weekday() - _DAYS[span] - 1) % 7 + 1), 1)
-        return _days(today + timedelta(days=(_DAYS[span] - today.weekday() - step) % 7 + step), 1)
-    month = _MONTHS[span]
-    if step < 0:
-        return _month(today.year - (month >= today.month), month, today)
-    return _month(today.year + (month < today.month or (step > 0 and month == today.month)), month, today)
+    quarter = add_months(first, -((first.month - 1) % 3) + 3 * step)
+    spans = {
+        "week": _days(monday + timedelta(days=7 * step), 7),
+        "weekend": _days(monday + timedelta(days=5 + 7 * step), 2),
+        "month": (add_months(first, step), add_months(first, step + 1)),
+        "quarter": (quarter, add_months(quarter, 3)),
+        "year": _year(today.year + step, today),
+    }
+    return spans[span]
 
 
 def validity(found: list[Moment]) -> tuple[datetime | None, datetime | None]:
     """Since and until when a claim holds whose sentence names these times; null where it does not say."""
     since = [m.start for m in found if m.relation != "until"]
-    until = [m.end if m.end - m.start <= timedelta(days=2) else m.start for m in found if m.relation == "until"]
+    # Until Friday holds through Friday; until June ends as June starts.
+    until = [m.end if m.end - m.start <= _DAYLONG else m.start for m in found if m.relation == "until"]
     return (since[0] if since else None), (until[0] if until else None)

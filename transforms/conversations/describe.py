@@ -7,7 +7,7 @@ import polars as pl
 from transforms import ids
 from transforms.conversations.mood import moods, squash
 from transforms.conversations.terms import topics
-from transforms.conversations.titles import cut_expr, is_request_expr, title_expr
+from transforms.conversations.titles import cut_expr, is_request_expr, with_titles
 from transforms.injection import injection_reason
 from transforms.policy import Policy
 from transforms.schemas import CONVERSATIONS, SENSITIVITIES, TEXTS
@@ -17,7 +17,7 @@ RULES = "rules-1"
 LEAST_MOOD = 0.2
 """Nearer to 0 than this a mood is neutral: about one mild word."""
 MIXED_SUM, MIXED_RATIO = 1.0, 0.4
-"""Mixed is a session in which the weaker side has at least this sum of valence, and this part of the stronger."""
+"""In a mixed session the weaker side has at least this sum of valence, and this part of the stronger."""
 _EARLY = 3
 _KEY = ("tenant_id", "owner", "session_id")
 
@@ -52,16 +52,15 @@ def describe(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 def shaped(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows as the table holds them, without its revision columns, sorted."""
-    schema = {n: t for n, t in CONVERSATIONS.polars.items() if n not in ("revision", "is_removed")}
-    return rows.select(list(schema)).cast(schema).sort(CONVERSATIONS.sort_by)
+    kept = {n: t for n, t in CONVERSATIONS.polars.items() if n not in ("revision", "is_removed")}
+    schema = pl.Schema(kept)
+    return rows.select(schema.names()).cast(schema).sort(CONVERSATIONS.sort_by)
 
 
 def sessions(episodes: pl.DataFrame) -> pl.DataFrame:
-    """Episodes that make conversations, with ``conversation_id``, sorted by it and time, numbered by ``row``."""
+    """Episodes of conversations with ``conversation_id``, sorted by it and time, numbered by ``row``."""
     held = episodes.filter(
-        pl.col("owner").is_not_null()
-        & pl.col("session_id").is_not_null()
-        & ~pl.col("is_injected")
+        pl.col("owner").is_not_null() & pl.col("session_id").is_not_null() & ~pl.col("is_injected")
     )
     keys = held.select(_KEY).unique(maintain_order=True)
     keys = keys.with_columns(conversation_id=ids.row_ids(keys, *_KEY))
@@ -113,7 +112,7 @@ def _titles(turns: pl.DataFrame, max_chars: int) -> pl.DataFrame:
 
 def _title_of(said: pl.DataFrame, max_chars: int) -> pl.DataFrame:
     """``conversation_id``, ``title`` and its ``rank``, 0 for a request; no agent's words that instruct."""
-    titled = said.with_columns(title=title_expr(max_chars)).filter(pl.col("title").is_not_null())
+    titled = with_titles(said, max_chars).filter(pl.col("title").is_not_null())
     is_user = pl.col("role") == "user"
     rank = pl.when(is_user & is_request_expr()).then(0).when(is_user).then(1).otherwise(2)
     by_agent = titled.filter(~is_user)

@@ -9,49 +9,58 @@ _MARKS = r"\[REDACTED:\w+\]"
 _DECORATION = r"(?m)^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+|[*`]{1,3}|#{2,3}"
 _CONTROL = r"[\p{Cc}\p{Cf}--[\u{200c}\u{200d}]]"
 _GREETING = (
-    r"(?i)^(?:(?:hi|hello|hey|hiya|howdy|good (?:morning|afternoon|evening|day)|morning|hola|buen[oa]s (?:días|tardes|noches)"
-    r"|bonjour|bonsoir|salut|hallo|guten (?:morgen|tag|abend)|moin|servus|ciao|buongiorno|olá|bom dia|boa tarde"
-    r"|привет|здравствуйте|добрый день|ok(?:ay)?|so|well|thanks|thank you|again)(?: there| again| everyone| all| team)?"
+    r"(?i)^(?:(?:hi|hello|hey|hiya|howdy|good (?:morning|afternoon|evening|day)|morning|hola"
+    r"|buen[oa]s (?:días|tardes|noches)"
+    r"|bonjour|bonsoir|salut|hallo|guten (?:morgen|tag|abend)|moin|servus|ciao|buongiorno|olá|bom dia"
+    r"|boa tarde"
+    r"|привет|здравствуйте|добрый день|ok(?:ay)?|so|well|thanks|thank you|again)(?: there| again| everyone"
+    r"| all| team)?"
     r"(?:[\s,!.:;–—-]+|$))+"
     r"|^(?:你好|您好|早上好|こんにちは|おはよう(?:ございます)?|こんばんは|안녕하세요)[\s，、。！!,.]*"
 )
 _POLITE = (
-    r"(?i)^(?:(?:please|pls|kindly|can you|could you|would you|will you|i (?:need|want) you to|i(?:'d|’d| would) like you to"
-    r"|help me(?: to)?|bitte|kannst du(?: mir)?|könn(?:t|te)st du|können sie|por favor|puedes|s'il (?:te|vous) plaît"
+    r"(?i)^(?:(?:please|pls|kindly|can you|could you|would you|will you|i (?:need|want) you to|i(?:'d|’d"
+    r"| would) like you to"
+    r"|help me(?: to)?|bitte|kannst du(?: mir)?|könn(?:t|te)st du|können sie|por favor|puedes|s'il (?:te"
+    r"|vous) plaît"
     r"|peux-tu|pouvez-vous|per favore|puoi)(?: please)?[\s,]+)+"
 )
 _FIRST_SENTENCE = r"(?s)^(.{12,}?(?:\S{2}[.!?…]+[\"”’)]*|[。！？]))(?:\s|\p{L}|$)"
 _SMALL_TALK = (
-    r"(?i)^\W*(?:(?:yes|no|yep|nope|sure|great|cool|nice|perfect|thanks?|thank you|thx|got it|sounds good|no problem|bye|test"
-    r"|ping|how are you(?: doing)?(?: today)?|what'?s up|are you there|gracias|merci|danke|grazie|spasibo|спасибо|谢谢|好的"
+    r"(?i)^\W*(?:(?:yes|no|yep|nope|sure|great|cool|nice|perfect|thanks?|thank you|thx|got it|sounds good"
+    r"|no problem|bye|test"
+    r"|ping|how are you(?: doing)?(?: today)?|what'?s up|are you there|gracias|merci|danke|grazie|spasibo"
+    r"|спасибо|谢谢|好的"
     r"|はい|ありがとう(?:ございます)?|네|감사합니다|you|very much|so much|a lot|there|ok(?:ay)?)\W*)+$"
 )
 _UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}\u{ac00}-\u{d7af}]"
 _MIN_LETTERS, _MIN_UNSPACED = 8, 4
 ELLIPSIS = "…"
+_READ_CHARS = 4_000
 
 
-def title_expr(max_chars: int) -> pl.Expr:
-    """The column ``content`` as a title: one line without greeting, markup or full stop, cut at a word.
+def with_titles(said: pl.DataFrame, max_chars: int) -> pl.DataFrame:
+    """Adds ``title``: ``content`` as one line without greeting, markup or full stop, cut at a word.
 
     Null where nothing is left.
     """
-    flat = (
-        pl.col("content")
-        .str.slice(0, 4_000)
-        .str.replace_all(_CODE, " ")
-        .str.replace_all(_MARKS, ELLIPSIS)
-        .str.replace_all(_DECORATION, " ")
-        .str.replace_all(r"\s+", " ")
-        .str.replace_all(_CONTROL, "")
-        .str.strip_chars()
+    title = pl.col("title")
+    steps = (
+        pl.col("content").str.slice(0, _READ_CHARS).str.replace_all(_CODE, " ").alias("title"),
+        title.str.replace_all(_MARKS, ELLIPSIS).str.replace_all(_DECORATION, " "),
+        title.str.replace_all(r"\s+", " ").str.replace_all(_CONTROL, "").str.strip_chars(),
+        title.str.replace(_GREETING, "").str.strip_chars(),
+        title.str.replace(_POLITE, "").str.strip_chars(),
+        pl.coalesce(title.str.extract(_FIRST_SENTENCE), title),
+        title.str.strip_chars(" ").str.strip_chars_end(".,;:。、，"),
+        cut_expr(title, max_chars).alias("title"),
+        title.str.slice(0, 1).str.to_uppercase() + title.str.slice(1),
+        pl.when(title.str.contains(r"[\p{L}\p{N}\p{So}]")).then(title),
     )
-    bare = flat.str.replace(_GREETING, "").str.strip_chars()
-    asked = bare.str.replace(_POLITE, "").str.strip_chars()
-    first = pl.coalesce(asked.str.extract(_FIRST_SENTENCE), asked)
-    line = cut_expr(first.str.strip_chars(" ").str.strip_chars_end(".,;:。、，"), max_chars)
-    line = line.str.slice(0, 1).str.to_uppercase() + line.str.slice(1)
-    return pl.when(line.str.contains(r"[\p{L}\p{N}\p{So}]")).then(line)
+    # One after another: as one expression the engine would work out shared parts again and again.
+    for step in steps:
+        said = said.with_columns(step)
+    return said
 
 
 def is_request_expr() -> pl.Expr:
@@ -63,7 +72,7 @@ def is_request_expr() -> pl.Expr:
 
 
 def cut_expr(text: pl.Expr, max_chars: int) -> pl.Expr:
-    """A text of at most so many characters, an ellipsis among them; cut at the last blank of its second half."""
+    """A text of at most so many characters, an ellipsis among them, cut at a blank of its second half."""
     head = text.str.slice(0, max_chars - 1)
     at_blank = head.str.replace(r"\s+\S*$", "")
     is_late = at_blank.str.len_chars() >= max_chars // 2

@@ -14,8 +14,9 @@ from functools import cache, lru_cache
 _NUMBERS = (
     "zero null|one first once uno eins|two second twice zwei dos deux|"
     "three third thrice drei tres trois|four fourth vier cuatro quatre|five fifth fünf cinco cinq|"
-    "six sixth sechs seis|seven seventh sieben siete sept|eight eighth acht ocho huit|nine ninth neun nueve neuf|"
-    "ten tenth zehn diez dix|eleven eleventh elf|twelve twelfth dozen zwölf doce douze"
+    "six sixth sechs seis|seven seventh sieben siete sept|eight eighth acht ocho huit|"
+    "nine ninth neun nueve neuf|ten tenth zehn diez dix|"
+    "eleven eleventh elf|twelve twelfth dozen zwölf doce douze"
 )
 _NEGATIONS = (
     "no not never none nothing nobody without neither nor cannot non lacks avoid avoids avoiding except"
@@ -49,16 +50,19 @@ _CLASSES = (
     "левый правый|слева справа|утром вечером|утро вечер|до после|горячий холодный|большой маленький|с без"
 )
 """Words that exclude each other, ``/`` between those that do not: where both have some, they must agree."""
-_SIGN_CLASSES = ("左右", "上下", "前后", "前後", "早晚", "大小", "冷热", "冷熱", "红绿黑白", "紅綠黒黑白", "男女", "东西南北",
-                 "猫狗", "犬猫", "春夏秋冬", "新旧", "高低", "内外", "朝夜夕")  # fmt: skip
+_SIGN_CLASSES = (
+    "左右", "上下", "前后", "前後", "早晚", "大小", "冷热", "冷熱", "红绿黑白", "紅綠黒黑白", "男女",
+    "东西南北", "東西南北", "猫狗", "犬猫", "春夏秋冬", "新旧", "高低", "内外", "朝夜夕",
+)  # fmt: skip
 """The same of scripts without blanks: of these characters."""
-_ORDERING = frozenset(
+_ORDERING = (
     "over than before after from into instead versus but without no not rather statt als von vor nach"
-    " sobre antes desde sin avant après plutôt depuis sans вместо до после из без чем".split()
+    " sobre antes desde sin avant après plutôt depuis sans вместо до после из без чем"
 )
 """Where one of these stands, words that change places change the meaning."""
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "anti", "de", "mis", "hypo", "hyper", "не")
-_SUFFIX_WORDS = frozenset("inc ltd llc corp corporation gmbh ag co company plc sa".split())
+_LEGAL_FORMS = "inc ltd llc corp corporation gmbh ag co company plc sa"
+"""Capitalised words that are no name."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _CHUNK = re.compile(r"\S+")
 _EDGES = "\"'`.,;:!?()[]{}<>«»„“”‘’…"
@@ -86,20 +90,26 @@ class Signature:
 
 
 @cache
-def _tables() -> tuple[dict[str, str], frozenset[str], dict[str, tuple[tuple[int, str], ...]]]:
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+@cache
+def _tables() -> tuple[dict[str, str], dict[str, tuple[tuple[int, str], ...]]]:
+    """Number of each word for one, and the lists, with its place there, of each word that excludes others."""
     numbers = {w: f"{n}" for n, ws in enumerate(_NUMBERS.split("|")) for w in ws.split()}
     classes: dict[str, tuple[tuple[int, str], ...]] = {}
     for n, words in enumerate(_CLASSES.split("|")):
         for member in words.split():
             for word in member.split("/"):
                 classes[word] = (*classes.get(word, ()), (n, member))
-    return numbers, frozenset(_NEGATIONS.split()), classes
+    return numbers, classes
 
 
 @lru_cache(maxsize=65_536)
 def signature(text: str) -> Signature:
     """What of a text must agree for it to say what another says."""
-    numbers, negations, classes = _tables()
+    numbers, classes = _tables()
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
     shown = _WORD.findall(plain)
     words = tuple(w.casefold().removesuffix("'s") for w in shown)
@@ -107,9 +117,9 @@ def signature(text: str) -> Signature:
     codes += sorted(numbers[w] for w in words if w in numbers)
     found = {member for w in words for form in _forms(w) for member in classes.get(form, ())}
     signs = {(-1 - n, c) for n, chars in enumerate(_SIGN_CLASSES) for c in plain if c in chars}
-    denials = sum(w in negations or w.endswith("n't") for w in words)
+    denials = sum(w in _set(_NEGATIONS) or w.endswith("n't") for w in words)
     denials += sum(plain.count(sign) for sign in _NEGATING_SIGNS)
-    names = {w.casefold() for w in shown if w[0].isupper() and w.casefold() not in _SUFFIX_WORDS}
+    names = {w.casefold() for w in shown if w[0].isupper() and w.casefold() not in _set(_LEGAL_FORMS)}
     return Signature(words, frozenset(names), tuple(sorted(codes)), denials, frozenset(found | signs))
 
 
@@ -151,13 +161,15 @@ def _unknown(names: frozenset[str], words: tuple[str, ...]) -> bool:
 def _are_opposed(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
     """Whether a word of one is a word of the other with a prefix that turns it around."""
     mine, yours = set(left) - set(right), set(right) - set(left)
-    turned = {p + w for p in _PREFIXES for w in mine} & yours or {p + w for p in _PREFIXES for w in yours} & mine
-    return bool(turned)
+    return any(p + w in yours for w in mine for p in _PREFIXES) or any(
+        p + w in mine for w in yours for p in _PREFIXES
+    )
 
 
 def _are_swapped(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
     """Whether words of both stand in another order, where order counts."""
-    if not (_ORDERING & set(left) and _ORDERING & set(right)):
+    ordering = _set(_ORDERING)
+    if ordering.isdisjoint(left) or ordering.isdisjoint(right):
         return False
-    shared = set(left) & set(right) - _ORDERING
+    shared = set(left) & set(right) - ordering
     return [w for w in left if w in shared] != [w for w in right if w in shared]

@@ -8,8 +8,9 @@ import polars as pl
 from transforms.declarations import INSTANT
 from transforms.derived import DECISIONS
 from transforms.facts.fold import MERGED, RETRACTED, RULES, WEAKER_SOURCE, Fold
+from transforms.facts.ordering import Floats, Ints, head, paired, sort_order
 from transforms.facts.rows import Lineage, named
-from transforms.facts.slots import NOTHING, Floats, Ints, Slots
+from transforms.facts.slots import NOTHING, Slots
 
 COLUMNS = [name for name in DECISIONS.names if name not in ("revision", "is_removed")]
 _STEPS = 10_000
@@ -29,24 +30,24 @@ def decisions(
         held: ``lineage`` of the fold.
         fact_ids: Id of each of ``held.opened``.
     """
-    result, other = named(fact_ids, held.opened, fold.result), named(fact_ids, held.opened, fold.other)
     recorded = claims["recorded_at"].to_physical().to_numpy()[slots.row]
     decided = np.maximum(recorded, np.maximum(_at(recorded, fold.result), _at(recorded, fold.other)))
-    kept, retired = _one_each(slots, fold, result, claims.height)
+    kept, retired = _one_each(slots, fold, fact_ids, held, claims.height)
+    order = sort_order([slots.owner, head(claims["claim_id"])], claims.select("claim_id"))
+    kept = kept[order]
     rules = pl.DataFrame(RULES, schema=["operation", "reason"], orient="row")
     made = claims.select("tenant_id", "tenant_bucket", "owner", "user_id", "agent_id", item_id="claim_id")
     return (
-        made[slots.row[kept]]
+        made[order]
         .with_columns(
             rules[fold.rule[kept]],
             item_kind=pl.lit("claim"),
-            result_id=result.gather(kept),
-            other_id=other.gather(kept),
-            evidence=_evidence(claims, slots, fold, held, kept, retired),
+            result_id=named(fact_ids, held.opened, fold.result[kept]),
+            other_id=named(fact_ids, held.opened, fold.other[kept]),
+            evidence=_evidence(claims, slots, fold, held, kept, None if retired is None else retired[order]),
             decided_at=pl.Series(decided[kept]).cast(INSTANT),
         )
         .select(pl.col(name).cast(DECISIONS.polars[name]) for name in COLUMNS)
-        .sort(DECISIONS.sort_by)
     )
 
 
@@ -55,13 +56,20 @@ def _at(values: Ints, position: Ints) -> Ints:
     return np.where(position == NOTHING, _NO_INSTANT, values[position])
 
 
-def _one_each(slots: Slots, fold: Fold, result: pl.Series, claims: int) -> tuple[Ints, Ints | None]:
-    """One position of each claim, and the facts that each retired where claims met several slots."""
-    if len(slots.row) == claims:
-        return np.arange(claims), None
+def _one_each(
+    slots: Slots, fold: Fold, fact_ids: pl.Series, held: Lineage, claims: int
+) -> tuple[Ints, Ints | None]:
+    """Of each claim its position, and how many facts it retired where claims met several slots."""
+    at = np.arange(len(slots.row))
+    if len(at) == claims:
+        kept = np.empty_like(at)
+        kept[slots.row] = at
+        return kept, None
     merit = np.select([fold.rule == RETRACTED, fold.rule == WEAKER_SOURCE], [0, 1], 2)
-    copies = pl.DataFrame({"row": slots.row, "merit": merit, "at": np.arange(len(merit)), "result": result})
-    one = copies.sort("row", "merit", "result", "at").group_by("row", maintain_order=True)
+    result = named(fact_ids, held.opened, fold.result)
+    other = named(fact_ids, held.opened, fold.other)
+    copies = pl.DataFrame({"row": slots.row, "merit": merit, "result": result, "other": other, "at": at})
+    one = copies.sort("row", "merit", "result", "other", "at").group_by("row", maintain_order=True)
     best = one.agg(pl.col("at").first(), retired=(pl.col("merit") == 0).sum())
     return best["at"].to_numpy(), best["retired"].to_numpy()
 
@@ -72,29 +80,33 @@ def _evidence(
     """JSON of the figures that a decision had: one without a figure does not name it."""
     sessions = fold.waiting.copy()
     sessions[held.at] = held.sessions
-    similarity = claims["similarity"].cast(pl.Float32).fill_null(np.nan).to_numpy()[slots.row]
-    similarity = np.where(fold.rule == MERGED, similarity, np.float32(np.nan))
-    parts = [
-        _shares('{"confidence": ', slots.confidence[kept]),
-        _counts(', "sessions": ', sessions[kept], 1),
-        _shares(', "similarity": ', similarity[kept]),
-        _shares(', "standing_confidence": ', fold.standing[kept]),
+    similarity = claims["similarity"].to_numpy()[slots.row[kept]]
+    figures = [
+        _steps(slots.confidence[kept]),
+        sessions[kept],
+        _steps(np.where(fold.rule[kept] == MERGED, similarity, np.nan)),
+        _steps(fold.standing[kept]),
+        np.zeros(len(kept), np.int64) if retired is None else retired,
     ]
-    if retired is not None:
-        parts.append(_counts(', "retired": ', retired, 2))
-    frame = pl.DataFrame([part.alias(f"{n}") for n, part in enumerate(parts)])
-    return frame.select(pl.concat_str(pl.all(), pl.lit("}"))).to_series()
+    alike = np.zeros(len(kept), np.int64)
+    for figure in figures:
+        alike = paired(alike, figure)
+    firsts = np.zeros(alike.max(initial=NOTHING) + 1, np.int64)
+    firsts[alike] = np.arange(len(kept))
+    shown = [_shown(*row) for row in np.column_stack(figures)[firsts].tolist()]
+    return pl.Series(shown, dtype=pl.String).gather(pl.Series(alike))
 
 
-def _shares(label: str, values: Floats) -> pl.Series:
-    """Each share behind its label, empty for NaN. Rounded, so that all there are can be written once."""
-    texts = [f"{label}{n / _STEPS}" for n in range(_STEPS + 1)]
-    place = np.where(np.isnan(values), _STEPS + 1, np.rint(np.nan_to_num(values) * _STEPS))
-    return pl.Series([*texts, ""]).gather(pl.Series(place.astype(np.int64)))
+def _steps(values: Floats) -> Ints:
+    """Shares in steps from 1 on, 0 for NaN: there are few, so that each set of figures is written once."""
+    steps: Ints = np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) * _STEPS) + 1).astype(np.int64)
+    return steps
 
 
-def _counts(label: str, values: Ints, least: int) -> pl.Series:
-    """Each count behind its label, empty below ``least``."""
-    distinct, place = np.unique(values, return_inverse=True)
-    texts = [f"{label}{n}" if n >= least else "" for n in distinct.tolist()]
-    return pl.Series(texts, dtype=pl.String).gather(pl.Series(place))
+def _shown(confidence: int, sessions: int, similarity: int, standing: int, retired: int) -> str:
+    parts = [f'"confidence": {(confidence - 1) / _STEPS}']
+    parts += [f'"sessions": {sessions}'] if sessions else []
+    parts += [f'"similarity": {(similarity - 1) / _STEPS}'] if similarity else []
+    parts += [f'"standing_confidence": {(standing - 1) / _STEPS}'] if standing else []
+    parts += [f'"retired": {retired}'] if retired > 1 else []
+    return "{" + ", ".join(parts) + "}"

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transforms.facts.slots import FOR_EVER, INFERRED, NOTHING, Bits, Floats, Ints, Slots
+from transforms.facts.ordering import Bits, Floats, Ints
+from transforms.facts.slots import FOR_EVER, INFERRED, NOTHING, Slots
 
 RULES = (
     ("ADD", "new"),
@@ -182,7 +183,8 @@ def _rules(
     rule[is_denial] = np.where(is_named, NEGATED, NEGATES_NOTHING)[is_denial]
     strength = slots.confidence[at].copy()
     is_tried = ~is_retract & ~is_same & (rule != NEGATES_NOTHING)
-    waits = _wait(slots, state, waiting, done, at, is_tried & ~is_weaker & (rank == INFERRED), strength, min_sessions)
+    is_counted = is_tried & ~is_weaker & (rank == INFERRED)
+    waits = _wait(slots, state, waiting, done, at, is_counted, strength, min_sessions)
     is_rival = is_live & (rank == state.rank[:width])
     rule[is_tried & is_rival & (strength < state.best[:width])] = LESS_CONFIDENT
     rule[waits] = AWAITS_SUPPORT

@@ -22,7 +22,8 @@ def complete_groups(pairs: Iterable[tuple[float, int, int]]) -> dict[int, int]:
     group: dict[int, int] = {}
     members: dict[int, list[int]] = {}
     links: dict[int, dict[int, int]] = {}
-    for _, left, right in sorted((-s, *sorted((a, b))) for s, a, b in pairs):
+    ordered = sorted((-similarity, min(a, b), max(a, b)) for similarity, a, b in pairs)
+    for _, left, right in ordered:
         for item in (left, right):
             if item not in group:
                 group[item], members[item], links[item] = item, [item], {}

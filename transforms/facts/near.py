@@ -11,7 +11,8 @@ import polars as pl
 from transforms.errors import UsageError
 from transforms.facts.agreement import agree, signature
 from transforms.facts.linkage import complete_groups
-from transforms.facts.slots import BASE, Floats, Ints
+from transforms.facts.ordering import Floats, Ints
+from transforms.facts.slots import BASE
 from transforms.policy import Policy
 
 GROUPS = pl.Schema({"claim_id": pl.String, "object_group": pl.String, "similarity": pl.Float32})
@@ -42,11 +43,12 @@ def object_groups(claims: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -
     merged = _merged_keys(claims, vectors, policy.facts.merge_cosine)
     if merged.is_empty():
         alone = claims.select("claim_id", object_group="object_key")
-        return alone.with_columns(similarity=pl.lit(None, pl.Float32)).cast(dict(GROUPS))
+        return alone.with_columns(similarity=pl.lit(None, pl.Float32)).cast(GROUPS)
     joined = claims.select("claim_id", *BASE, "object_key").join(
         merged, on=[*BASE, "object_key"], how="left", nulls_equal=True, maintain_order="left"
     )
-    return joined.select("claim_id", pl.coalesce("object_group", "object_key"), "similarity").cast(dict(GROUPS))
+    group = pl.coalesce("object_group", "object_key")
+    return joined.select("claim_id", group, "similarity").cast(GROUPS)
 
 
 def near_pairs(claims: pl.DataFrame, vectors: pl.DataFrame, cosine: float) -> pl.DataFrame:
@@ -65,7 +67,7 @@ def near_pairs(claims: pl.DataFrame, vectors: pl.DataFrame, cosine: float) -> pl
         UsageError: The vectors are not of one length.
     """
     unit = _unit(vectors)
-    place = vectors.select("fact", place=pl.int_range(pl.len())).unique("fact", keep="first", maintain_order=True)
+    place = vectors.select("fact", place=pl.int_range(pl.len())).unique("fact")
     sentences = _sentences(claims, place)
     left, right = _close_pairs(sentences, unit, cosine)
     at = sentences["place"].to_numpy()
@@ -95,16 +97,20 @@ def _unit(vectors: pl.DataFrame) -> Floats:
     raw: Floats = flat.reshape(vectors.height, -1).astype(np.float32, copy=False)
     norms = np.sqrt(np.einsum("nd,nd->n", raw, raw, dtype=np.float64))
     scale = np.divide(1, norms, out=np.zeros_like(norms), where=np.isfinite(norms) & (norms > 0))
-    return np.where(np.isfinite(raw), raw, 0) * scale[:, None].astype(np.float32)
+    unit: Floats = np.where(np.isfinite(raw), raw, 0) * scale[:, None].astype(np.float32)
+    return unit
 
 
 def _sentences(claims: pl.DataFrame, place: pl.DataFrame) -> pl.DataFrame:
     """Distinct sentences that have a vector, of subjects and predicates that name several objects."""
-    named = claims.select(*BASE, "polarity", "object_key", "object", "fact").filter(pl.col("object_key") != "")
     key = pl.col("object_key")
-    several = named.group_by(BASE).agg(is_several=key.min() != key.max()).filter("is_several").drop("is_several")
+    order = [*BASE, "polarity", "object_key", "object", "fact"]
+    named = claims.select(order).filter(key != "")
+    several = (
+        named.group_by(BASE).agg(first=key.min(), last=key.max()).filter(pl.col("first") != pl.col("last"))
+    )
     held = named.join(several, on=BASE, how="semi", nulls_equal=True).unique()
-    return held.join(place, on="fact").sort(*BASE, "polarity", "object_key", "object", "fact")
+    return held.join(place, on="fact").sort(order)
 
 
 def _close_pairs(sentences: pl.DataFrame, unit: Floats, cosine: float) -> tuple[Ints, Ints]:

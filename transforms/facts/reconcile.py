@@ -38,10 +38,9 @@ def reconcile(claims: pl.DataFrame, groups: pl.DataFrame, policy: Policy) -> Rec
         LakeError: A claim has no group.
     """
     if claims.is_empty():
-        return Reconciled(
-            FACTS.empty().select(rows.COLUMNS), DECISIONS.empty().select(decisions.COLUMNS)
-        )
-    grouped = _with_groups(claims, groups)
+        return Reconciled(FACTS.empty().select(rows.COLUMNS), DECISIONS.empty().select(decisions.COLUMNS))
+    # Rows are gathered many times, which is slow on many chunks.
+    grouped = _with_groups(claims, groups).rechunk()
     held = slots(grouped)
     folded = fold(held, policy.facts.min_sessions)
     lineage = rows.lineage(held, folded)

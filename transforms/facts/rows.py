@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from transforms.declarations import INSTANT, SENSITIVITIES, TEXTS
 from transforms.derived import CLAIM_SOURCES, FACTS
-from transforms.facts.fold import CONFIRMED_BY_STRONGER, NEGATED, NEW, RETRACTED, SUPERSEDED, Fold
-from transforms.facts.slots import FOR_EVER, NOTHING, Ints, Slots
+from transforms.facts.fold import CONFIRMED_BY_STRONGER, NEGATED, NEW, RETRACTED, RULES, SUPERSEDED, Fold
+from transforms.facts.ordering import Ints, codes, sort_order
+from transforms.facts.slots import FOR_EVER, NOTHING, Slots
 from transforms.policy import Policy
 from transforms.predicates import PREDICATES
 
 COLUMNS = [name for name in FACTS.names if name not in ("revision", "is_removed")]
-_OPENING = ("tenant_id", "tenant_bucket", "owner", "user_id", "subject_key", "predicate", "aspect", "polarity")
+_OPENING = ("tenant_id", "tenant_bucket", "owner", "user_id", "subject_key", "predicate", "aspect")
 _SHOWN = ("fact", "subject", "object", "object_key", "span_start", "span_end")
 _TOOL = CLAIM_SOURCES.index("tool_result")
 
@@ -57,7 +59,11 @@ def lineage(slots: Slots, fold: Fold) -> Lineage:
 def _running_sessions(fact: Ints, starts: Ints, session: Ints) -> Ints:
     """Distinct sessions of each fact up to each claim."""
     is_new = np.zeros(len(fact), np.bool_)
-    is_new[np.unique(fact * (session.max(initial=0) + 1) + session, return_index=True)[1]] = True
+    is_new[starts] = True
+    several = np.flatnonzero(~is_new | np.append(~is_new[1:], False))
+    pairs = fact[several] * (session.max(initial=0) + 1) + session[several]
+    is_new[several] = False
+    is_new[several[np.unique(pairs, return_index=True)[1]]] = True
     running = np.cumsum(is_new)
     return running - (running[starts] - 1)[fact]
 
@@ -77,40 +83,47 @@ def facts(
     """
     if len(held.opened) == 0:
         return FACTS.empty().select(COLUMNS)
-    opening = claims[slots.row[held.opened]]
-    shown = claims[slots.row[held.at[_best(claims, slots, held)]]]
-    return (
-        opening.select(_OPENING)
-        .with_columns(
-            shown.select(_SHOWN),
-            fact_id=fact_ids,
-            span_episode_id=shown["episode_id"],
-            kind=pl.col("predicate").replace_strict(
-                {p.name: p.kind for p in PREDICATES}, default="fact", return_dtype=pl.String
-            ),
-            support=np.diff(np.append(held.starts, len(held.at))),
-            is_pinned=pl.lit(False),
-            retention_tier=pl.lit(policy.facts.retention_tier),
-            recorded_at=opening["recorded_at"],
-            **_confidence(slots, fold, held, policy),
-            **_privacy(claims, slots, held),
-            **_sources(claims, slots, held),
-            **_times(claims, slots, fold, held),
-            **_links(fold, held, fact_ids),
-        )
-        .select(pl.col(name).cast(FACTS.polars[name]) for name in COLUMNS)
-        .sort(FACTS.sort_by)
+    opened = slots.row[held.opened]
+    order = sort_order([slots.unit[opened], _micros(claims, "valid_from")[opened]], fact_ids.to_frame("id"))
+    opening = claims.select(*_OPENING, "polarity", "recorded_at")[opened]
+    shown = claims.select(*_SHOWN, span_episode_id="episode_id")[
+        slots.row[held.at[_best(claims, slots, held)]]
+    ]
+    made = opening.with_columns(
+        shown,
+        fact_id=fact_ids,
+        kind=pl.col("predicate").replace_strict(
+            {p.name: p.kind for p in PREDICATES}, default="fact", return_dtype=pl.String
+        ),
+        support=np.diff(np.append(held.starts, len(held.at))),
+        is_pinned=pl.lit(False),
+        retention_tier=pl.lit(policy.facts.retention_tier),
+        **_confidence(slots, held, policy),
+        **_privacy(claims, slots, held),
+        **_sources(claims, slots, held),
+        **_times(claims, slots, fold, held),
+        **_links(fold, held, fact_ids),
     )
+    return made.select(pl.col(name).cast(FACTS.polars[name]) for name in COLUMNS)[order]
+
+
+def _micros(claims: pl.DataFrame, name: str) -> Ints:
+    return claims[name].to_physical().to_numpy()
 
 
 def _best(claims: pl.DataFrame, slots: Slots, held: Lineage) -> Ints:
     """Place in ``held.at`` of the phrasing to show: most confident, then longest object, then latest."""
-    length = claims["object"].str.len_chars().to_numpy()[slots.row[held.at]]
-    order = np.lexsort((held.at, length, slots.confidence[held.at], held.fact))
-    return order[held.last()]
+    best = held.starts.copy()
+    several = np.flatnonzero((held.starts != held.last())[held.fact])
+    at = held.at[several]
+    length = claims["object"].gather(slots.row[at]).str.len_chars().to_numpy()
+    order = several[np.lexsort((at, length, slots.confidence[at], held.fact[several]))]
+    # Of each fact the last in this order: written last, it stays.
+    best[held.fact[order]] = order
+    return best
 
 
-def _confidence(slots: Slots, fold: Fold, held: Lineage, policy: Policy) -> dict[str, pl.Series]:
+def _confidence(slots: Slots, held: Lineage, policy: Policy) -> dict[str, pl.Series]:
     """Confidence, source and session_count of each fact."""
     given = slots.confidence[held.at].astype(np.float64)
     best, least = np.maximum.reduceat(given, held.starts), np.minimum.reduceat(given, held.starts)
@@ -134,8 +147,7 @@ def _privacy(claims: pl.DataFrame, slots: Slots, held: Lineage) -> dict[str, pl.
         {s: n for n, s in enumerate(SENSITIVITIES)}, return_dtype=pl.Int64
     )
     due = claims["expires_at"].to_physical().fill_null(FOR_EVER).to_numpy()[row]
-    agent = claims["agent_id"].cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(NOTHING)
-    agents = agent.to_numpy()[row]
+    agents = codes(claims["agent_id"])[row]
     is_common = np.minimum.reduceat(agents, held.starts) == np.maximum.reduceat(agents, held.starts)
     agent_id = claims["agent_id"].gather(slots.row[held.opened])
     return {
@@ -157,12 +169,24 @@ def _instants(micros: Ints) -> pl.Series:
 
 def _sources(claims: pl.DataFrame, slots: Slots, held: Lineage) -> dict[str, pl.Series]:
     """Episodes, sorted, and claims, by event, that each fact rests on."""
-    taken = claims.select("claim_id", "episode_id")[slots.row[held.at]].with_columns(fact=held.fact)
-    listed = taken.group_by("fact", maintain_order=True).agg("claim_id", "episode_id")
+    row = slots.row[held.at]
+    episodes = pl.DataFrame({"fact": held.fact, "id": claims["episode_id"].gather(row)})
+    is_alone = (np.diff(np.append(held.starts, len(row))) == 1)[held.fact]
+    several = episodes.filter(~is_alone).unique().sort("fact", "id")
+    # Both parts are sorted by fact and share none.
+    merged = episodes.filter(is_alone).merge_sorted(several, "fact")
+    starts = np.searchsorted(merged["fact"].to_numpy(), np.arange(len(held.opened)))
     return {
-        "claim_ids": listed["claim_id"].cast(TEXTS),
-        "source_refs": listed["episode_id"].cast(TEXTS).list.unique().list.sort(),
+        "claim_ids": _lists(claims["claim_id"].gather(row), held.starts),
+        "source_refs": _lists(merged["id"], starts),
     }
+
+
+def _lists(texts: pl.Series, starts: Ints) -> pl.Series:
+    """Texts in lists that begin at ``starts``."""
+    offsets = pa.array(np.append(starts, len(texts)), pa.int64())
+    made = pa.LargeListArray.from_arrays(offsets, texts.to_arrow())
+    return pl.Series(made, dtype=TEXTS)
 
 
 def _times(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage) -> dict[str, pl.Series]:
@@ -172,7 +196,7 @@ def _times(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage) -> dic
     never before it began: so of one slot no two facts hold at one instant, however late or early what
     they rest on was said, became known or took effect.
     """
-    valid, recorded = (claims[n].to_physical().to_numpy()[slots.row] for n in ("valid_from", "recorded_at"))
+    valid, recorded = (_micros(claims, name)[slots.row] for name in ("valid_from", "recorded_at"))
     next_valid, next_recorded = _next(slots, fold, held, valid), _next(slots, fold, held, recorded)
     begins, known, stated = valid[held.opened], recorded[held.opened], fold.stated[held.opened]
     ends = np.maximum(begins, np.minimum(stated, next_valid))
@@ -189,8 +213,9 @@ def _times(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage) -> dic
 
 def _next(slots: Slots, fold: Fold, held: Lineage, instants: Ints) -> Ints:
     """Of each fact, the earliest instant of what opened or closed a fact of its slot after it."""
-    decisive = np.isin(fold.rule, (NEW, SUPERSEDED, CONFIRMED_BY_STRONGER, NEGATED, RETRACTED))
-    at = np.flatnonzero(decisive)
+    is_decisive = np.zeros(len(RULES), np.bool_)
+    is_decisive[[NEW, SUPERSEDED, CONFIRMED_BY_STRONGER, NEGATED, RETRACTED]] = True
+    at = np.flatnonzero(is_decisive[fold.rule])
     least = instants[at].copy()
     slot = slots.slot[at]
     reach = 1

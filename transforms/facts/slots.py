@@ -11,14 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from transforms.derived import CLAIM_SOURCES
+from transforms.facts.ordering import Bits, Floats, Ints, codes, dense, paired, sort_order
 from transforms.predicates import SINGLE_VALUED
-
-Ints = NDArray[np.int64]
-Bits = NDArray[np.bool_]
-Floats = NDArray[np.float32]
 
 FOR_EVER = np.iinfo(np.int64).max
 """Stands for no end, among microseconds since 1970."""
@@ -26,7 +22,7 @@ NOTHING = -1
 """Stands for no position, no object."""
 INFERRED = CLAIM_SOURCES.index("inferred")
 BASE = ("tenant_id", "owner", "subject_key", "predicate", "aspect")
-_TIES = ("rank", "episode_id", "span_start", "span_end", "claim_id")
+_TIES = ("episode_id", "span_start", "span_end", "claim_id")
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,8 @@ class Slots:
         line: Of inferred assertions, a code of slot, object and polarity; else ``NOTHING``.
         line_count: How many such codes there are.
         previous: Of inferred assertions, position of the one before of the same line and session.
+        owner: Of each row of the frame, a number in the order of tenant and owner.
+        unit: The same of tenant, owner, subject and predicate.
     """
 
     row: Ints
@@ -69,6 +67,8 @@ class Slots:
     line: Ints
     line_count: int
     previous: Ints
+    owner: Ints
+    unit: Ints
 
 
 def slots(claims: pl.DataFrame) -> Slots:
@@ -80,19 +80,23 @@ def slots(claims: pl.DataFrame) -> Slots:
     Args:
         claims: ``schemas.CLAIMS`` with ``object_group``, text; not empty.
     """
-    base = _codes(claims, *BASE)
-    group = _codes(claims, "object_group")
+    parts = [codes(claims[name]) for name in BASE]
+    owner = paired(parts[0], parts[1])
+    unit = paired(paired(owner, parts[2]), parts[3])
+    group = codes(claims["object_group"])
     is_named = (claims["object_key"] != "").to_numpy()
     is_retract = (claims["operation"] == "retract").to_numpy()
     is_single = claims["predicate"].is_in(list(SINGLE_VALUED)).to_numpy()
-    row, slot = _in_slots(base, group, is_single, is_retract & ~is_named)
-    order = _fold_order(claims, row, slot)
+    row, slot = _in_slots(paired(unit, parts[4]), group, is_single, is_retract & ~is_named)
+    ranks = {source: rank for rank, source in enumerate(CLAIM_SOURCES)}
+    rank = claims["source"].replace_strict(ranks, return_dtype=pl.Int64).to_numpy()
+    ties = claims.select(pl.Series("weakness", -rank), *_TIES)
+    order = sort_order([slot, _micros(claims, "event_at")[row]], ties, row)
     row, slot = row[order], slot[order]
     starts = np.append(np.flatnonzero(np.diff(slot, prepend=-1)), len(slot))
-    rank = claims["source"].replace_strict({s: n for n, s in enumerate(CLAIM_SOURCES)}, return_dtype=pl.Int64)
-    ranked = rank.to_numpy()[row]
+    ranked = rank[row]
     is_negative = (claims["polarity"] == "negative").to_numpy()[row]
-    session = _codes(claims, pl.coalesce("s" + pl.col("session_id"), "e" + pl.col("episode_id")))[row]
+    session = _sessions(claims)[row]
     named = np.where(is_named, group, NOTHING)[row]
     line, line_count = _lines(slot, named, is_negative, (ranked == INFERRED) & ~is_retract[row])
     return Slots(
@@ -102,7 +106,7 @@ def slots(claims: pl.DataFrame) -> Slots:
         slot=slot,
         is_retract=is_retract[row],
         group=named,
-        key=_codes(claims, "object_key")[row],
+        key=codes(claims["object_key"])[row],
         is_negative=is_negative,
         rank=ranked,
         confidence=claims["confidence"].to_numpy()[row],
@@ -112,6 +116,8 @@ def slots(claims: pl.DataFrame) -> Slots:
         line=line,
         line_count=line_count,
         previous=_previous(line, session),
+        owner=owner,
+        unit=unit,
     )
 
 
@@ -119,33 +125,24 @@ def _micros(claims: pl.DataFrame, name: str) -> Ints:
     return claims[name].to_physical().fill_null(FOR_EVER).to_numpy()
 
 
-def _codes(claims: pl.DataFrame, *parts: str | pl.Expr) -> Ints:
-    """A number for each distinct value, or combination of values; which one is of no meaning."""
-    wanted = [pl.col(p) if isinstance(p, str) else p for p in parts]
-    held = claims.select(e.cast(pl.Categorical).to_physical().alias(f"{n}") for n, e in enumerate(wanted))
-    codes = held.to_series(0).to_numpy().astype(np.int64)
-    for column in held.iter_columns():
-        codes = _paired(codes, column.to_numpy().astype(np.int64)) if column.name != "0" else codes
-    return codes
-
-
-def _paired(left: Ints, right: Ints) -> Ints:
-    """A number below their count for each distinct pair of numbers that are not negative."""
-    if len(right) == 0 or right.max() == right.min():
-        return left
-    pairs = left * (right.max() + 1) + right
-    if len(pairs) and pairs.max() < 4 * len(pairs):
-        return pairs
-    return np.unique(pairs, return_inverse=True)[1]
+def _sessions(claims: pl.DataFrame) -> Ints:
+    """A number for each session, and for each episode that has none."""
+    session = codes(claims["session_id"])
+    has_none = session == NOTHING
+    if not has_none.any():
+        return session
+    sessions = session.copy()
+    sessions[has_none] = session.max() + 1 + codes(claims["episode_id"].filter(pl.Series(has_none)))
+    return sessions
 
 
 def _in_slots(base: Ints, group: Ints, is_single: Bits, is_for_all: Bits) -> tuple[Ints, Ints]:
     """Row and slot of each claim, those that retract all objects once for each slot they meet."""
-    slot = _paired(base, np.where(is_single, 0, group + 1))
+    slot = paired(base, np.where(is_single, 0, group + 1))
     rows = np.arange(len(base))
     spread = is_for_all & ~is_single
     if not spread.any():
-        return rows, np.unique(slot, return_inverse=True)[1]
+        return rows, dense(slot)
     met = pl.DataFrame({"base": base[~spread], "slot": slot[~spread]}).unique()
     all_of = pl.DataFrame({"row": rows[spread], "base": base[spread], "own": slot[spread]})
     copies = all_of.join(met, on="base", how="left", maintain_order="left").with_columns(
@@ -153,31 +150,15 @@ def _in_slots(base: Ints, group: Ints, is_single: Bits, is_for_all: Bits) -> tup
     )
     row = np.concatenate([rows[~spread], copies["row"].to_numpy()])
     where = np.concatenate([slot[~spread], copies["slot"].to_numpy()])
-    return row, np.unique(where, return_inverse=True)[1]
-
-
-def _fold_order(claims: pl.DataFrame, row: Ints, slot: Ints) -> Ints:
-    """Positions by slot, then by the order of the fold; texts are compared only where instants tie."""
-    at = _micros(claims, "event_at")[row]
-    order = np.lexsort((at, slot))
-    ties = (np.diff(slot[order]) == 0) & (np.diff(at[order]) == 0)
-    if not ties.any():
-        return order
-    tied = np.flatnonzero(np.append(ties, False) | np.append(False, ties))
-    places = order[tied]
-    source = pl.col("source").replace_strict({s: -n for n, s in enumerate(CLAIM_SOURCES)})
-    held = claims[row[places]].select("episode_id", "span_start", "span_end", "claim_id", rank=source)
-    held = held.with_columns(slot=slot[places], at=at[places], place=places)
-    order[tied] = held.sort("slot", "at", *_TIES)["place"].to_numpy()
-    return order
+    return row, dense(where)
 
 
 def _lines(slot: Ints, group: Ints, is_negative: Bits, is_wanted: Bits) -> tuple[Ints, int]:
     line = np.full(len(slot), NOTHING)
-    held = _paired(slot[is_wanted], 2 * (group[is_wanted] - NOTHING) + is_negative[is_wanted])
-    values, codes = np.unique(held, return_inverse=True)
-    line[is_wanted] = codes
-    return line, len(values)
+    held = 2 * (group[is_wanted] - NOTHING) + is_negative[is_wanted]
+    made = dense(slot[is_wanted] * (held.max(initial=0) + 1) + held)
+    line[is_wanted] = made
+    return line, int(made.max(initial=NOTHING)) + 1
 
 
 def _previous(line: Ints, session: Ints) -> Ints:

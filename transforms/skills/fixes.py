@@ -222,10 +222,15 @@ def difference(before: str | None, after: str | None) -> str | None:
     if old is None or new is None:
         return None
     named = [key for key in sorted({*old, *new}) if key.replace("_", "").replace("-", "").isalnum()]
-    parts = [key for key in named if key not in old]
-    parts += [f"another {key}" for key in named if key in old and key in new and old[key] != new[key]]
-    parts += [f"without {key}" for key in named if key not in new]
-    return f"worked with {', '.join(parts[:_MAX_NAMED])}" if parts else None
+    given = [key for key in named if key not in old]
+    given += [f"another {key}" for key in named if key in old and key in new and old[key] != new[key]]
+    left = [key for key in named if key not in new]
+    parts = [
+        f"{word} {', '.join(keys[:_MAX_NAMED])}"
+        for word, keys in (("with", given), ("without", left))
+        if keys
+    ]
+    return f"worked {', '.join(parts)}" if parts else None
 
 
 def _object(text: str | None) -> Mapping[str, object] | None:

@@ -122,20 +122,22 @@ def _most(column: str, group: tuple[str, ...]) -> pl.Expr:
 
 def _length(rows: pl.DataFrame, rule: SkillsPolicy) -> pl.DataFrame:
     """Whether the user writes short, medium or long messages, and about how long."""
-    bounds = [rule.short_message_chars, rule.long_message_chars]
-    names = ["short", "medium", "long"]
     wrote = rows.filter(pl.col("user_turn_count") > 0).with_columns(
         chars=pl.col("user_chars") / pl.col("user_turn_count")
     )
-    sized = wrote.with_columns(usual_chars=pl.col("chars").median().over(OWNER))
-    sized = sized.with_columns(
-        pl.col(name).cut(bounds, labels=names, left_closed=False).cast(pl.String).alias(alias)
-        for name, alias in (("chars", "size"), ("usual_chars", "usual"))
-    )
+    usual = wrote.with_columns(usual_chars=pl.col("chars").median().over(OWNER))
+    sized = usual.with_columns(size=_size("chars", rule), usual=_size("usual_chars", rule))
     found = sized.group_by(*OWNER, "usual", "usual_chars").agg(**_figures(pl.col("size") == pl.col("usual")))
     said = pl.format("Usually writes {} messages, about {} characters", "usual", _rounded("usual_chars"))
     return (
         found.filter(_holds(rule)).with_columns(trigger=pl.lit("message length"), policy=said).select(_NAMES)
+    )
+
+
+def _size(column: str, rule: SkillsPolicy) -> pl.Expr:
+    is_short, is_long = pl.col(column) <= rule.short_message_chars, pl.col(column) > rule.long_message_chars
+    return (
+        pl.when(is_short).then(pl.lit("short")).when(is_long).then(pl.lit("long")).otherwise(pl.lit("medium"))
     )
 
 

@@ -11,7 +11,14 @@ from transforms.summaries.material import CANDIDATES, worth
 from transforms.summaries.roles import DETAIL, ROLES, with_roles
 from transforms.summaries.sentences import split
 
-ROLE_WEIGHT = {"decision": 0.30, "preference": 0.30, "lesson": 0.30, "error": 0.24, "outcome": 0.22, DETAIL: 0.0}
+ROLE_WEIGHT = {
+    "decision": 0.30,
+    "preference": 0.30,
+    "lesson": 0.30,
+    "error": 0.24,
+    "outcome": 0.22,
+    DETAIL: 0.0,
+}
 """What a summary is for comes first: a plain sentence needs all of the rest to match a bare role."""
 IMPORTANCE_WEIGHT, CENTRAL_WEIGHT, PLACE_WEIGHT, SPECIFIC_WEIGHT = 0.25, 0.2, 0.05, 0.1
 """With the best role and ``material.RECENT_WEIGHT`` they add up to 1."""
@@ -39,8 +46,8 @@ def candidates(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
     Returns:
         ``CANDIDATES``, sorted by ``summary_id`` and best first, of each topic at most three times as
-        many as a summary has sentences, and three of each role. What reads as an instruction is not
-        among them.
+        many as a summary has sentences, and three of each role. System prompts, and what reads as an
+        instruction, are not among them.
     """
     if episodes.is_empty():
         return pl.DataFrame(schema=CANDIDATES)
@@ -51,7 +58,8 @@ def candidates(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     fields = fields.with_columns(recent=_recency(), vector_centrality=_vector_centrality(episodes))
     sentences = split(episodes["content"], policy.summaries.max_sentence_chars)
     told = with_roles(sentences.join(fields.drop("content"), on="row", how="left", maintain_order="left"))
-    usable = told.filter(_is_usable()).with_columns(is_trusted=_is_trusted(policy))
+    is_said = (pl.col("author") != "system").fill_null(True)
+    usable = told.filter(is_said & _is_usable()).with_columns(is_trusted=_is_trusted(policy))
     scored = _scored(usable.with_columns(word_centrality=_word_centrality(usable)))
     return _best(_uninstructed(scored, fields["content"]), policy)
 
@@ -63,7 +71,7 @@ def _recency() -> pl.Expr:
 
 
 def _is_trusted(policy: Policy) -> pl.Expr:
-    return (pl.col("trust") > np.float32(policy.trust.tool)) & pl.col("tool_name").is_null()
+    return (pl.col("trust") > pl.lit(policy.trust.tool, pl.Float32)) & pl.col("tool_name").is_null()
 
 
 def _is_usable() -> pl.Expr:
@@ -87,8 +95,8 @@ def _vector_centrality(episodes: pl.DataFrame) -> pl.Series:
     if dimensions == 0 or not is_held.any():
         return none
     rows = is_held.arg_true()
-    matrix = np.vstack(episodes["vector"].gather(rows).to_numpy())
-    matrix = np.nan_to_num(matrix.astype(np.float64))
+    whole_rows = episodes["vector"].gather(rows).list.to_array(dimensions)
+    matrix = np.nan_to_num(whole_rows.to_numpy().astype(np.float64))
     groups = episodes["summary_id"].gather(rows)
     starts = np.flatnonzero(np.append(True, (groups != groups.shift(1)).to_numpy()[1:]))
     means = np.repeat(np.add.reduceat(matrix, starts, axis=0), np.diff(np.append(starts, len(rows))), axis=0)

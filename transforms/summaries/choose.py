@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from transforms.policy import SummariesPolicy
+from transforms.policy_sleep import SummariesPolicy
 from transforms.summaries.material import worth
 from transforms.summaries.overlap import Gist, gist, overlap, repeats
 from transforms.summaries.roles import DETAIL, ROLES
 
-Count = Callable[[Sequence[str]], Sequence[int]]
+Count = Callable[[list[str]], Sequence[int]]
 """Tokens of each text."""
 
 
@@ -29,7 +29,7 @@ class Option:
 
 
 def line_expr() -> pl.Expr:
-    """A candidate as it is shown: ``12 May 2026, user, decision: We take the smaller room.``"""
+    """A candidate as shown, such as ``12 May 2026, user, decision: We take the smaller room``."""
     day = pl.col("event_at").dt.strftime("%-d %B %Y")
     by = pl.when(pl.col("by").is_null()).then(pl.lit("")).otherwise(pl.lit(", ") + pl.col("by"))
     role = pl.when(pl.col("role") == DETAIL).then(pl.lit("")).otherwise(pl.lit(", ") + pl.col("role"))

@@ -1,4 +1,4 @@
-"""What a summary is made from: episodes that may be summarised, and what earlier summaries keep of lost ones."""
+"""What a summary is made from: episodes, and what earlier summaries keep of those that are lost."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from transforms.schemas import INSTANT, TEXTS
 WORKING_TIERS = ("transient", "session")
 """Retention tiers of working memory: what is to be forgotten within a day is not summarised."""
 
-SENTENCE = pl.Schema(
-    {
-        "text": pl.String,
-        "role": pl.String,
-        "by": pl.String,
-        "episode_id": pl.String,
-        "sources": TEXTS,
-        "event_at": INSTANT,
-        "start": pl.Int64,
-        "end": pl.Int64,
-        "is_cut": pl.Boolean,
-        "trust": pl.Float64,
-        "importance": pl.Float64,
-        "score": pl.Float64,
-        "expires_at": INSTANT,
-    }
-)
+_FIELDS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "text": pl.String,
+    "role": pl.String,
+    "by": pl.String,
+    "episode_id": pl.String,
+    "sources": TEXTS,
+    "event_at": INSTANT,
+    "start": pl.Int64,
+    "end": pl.Int64,
+    "is_cut": pl.Boolean,
+    "trust": pl.Float64,
+    "importance": pl.Float64,
+    "score": pl.Float64,
+    "expires_at": INSTANT,
+}
+SENTENCE = pl.Schema(_FIELDS)
 """One sentence of a summary, as ``summaries.sentences`` holds it; ``start`` and ``end`` are null where it
 is no quote. ``score`` is what it was chosen by, but for how recent it was."""
-CANDIDATES = pl.Schema({"summary_id": pl.String, **SENTENCE, "recent": pl.Float64})
+CANDIDATES = pl.Schema({"summary_id": pl.String, **_FIELDS, "recent": pl.Float64})
 """A sentence a summary may hold; ``recent`` is 0 for the first episode of its topic to 1 for the last."""
 RECENT_WEIGHT = 0.1
 """What is recent stands for what came of the matter."""
 _INSTANTS = ("event_at", "expires_at")
-_STORED = pl.Schema({k: pl.String if k in _INSTANTS else v for k, v in SENTENCE.items()})
+_STORED = pl.Schema({k: pl.String if k in _INSTANTS else v for k, v in _FIELDS.items()})
 _FORM = "%Y-%m-%dT%H:%M:%S%.6fZ"
 _AS_TIME = "%Y-%m-%dT%H:%M:%S%.fZ"
 
@@ -131,13 +130,15 @@ def read_sentences(summaries: pl.DataFrame) -> pl.DataFrame:
     """
     if summaries.is_empty():
         return pl.DataFrame(schema=CANDIDATES)
-    rows = summaries.select(
-        "summary_id", pl.col("sentences").str.json_decode(pl.List(pl.Struct(_STORED)))
-    )
+    rows = summaries.select("summary_id", pl.col("sentences").str.json_decode(pl.List(pl.Struct(_STORED))))
     flat = rows.explode("sentences", empty_as_null=False).unnest("sentences")
-    return flat.with_columns(
-        pl.col(name).str.to_datetime(_AS_TIME, time_unit="us", time_zone="UTC") for name in _INSTANTS
-    ).with_columns(recent=pl.lit(0.0)).select(CANDIDATES.names())
+    return (
+        flat.with_columns(
+            pl.col(name).str.to_datetime(_AS_TIME, time_unit="us", time_zone="UTC") for name in _INSTANTS
+        )
+        .with_columns(recent=pl.lit(0.0))
+        .select(CANDIDATES.names())
+    )
 
 
 def write_sentences(sentences: pl.DataFrame) -> pl.DataFrame:

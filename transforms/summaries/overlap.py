@@ -9,17 +9,142 @@ from dataclasses import dataclass
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _TOKEN = re.compile(rf"\d+(?:[.,:/]\d+)*|[{_UNSPACED}]+|[^\W\d_{_UNSPACED}]+")
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|without|cannot|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|non|mai|não|не|нет)\b"
+    r"\b(?:not|no|never|none|without|cannot|nicht|kein\w*|nie|ohne|pas|jamais|sans|nunca|sin|non|mai|não|не"
+    r"|нет)\b"
     r"|n['’]t\b|[不没沒無]|ない|ません|않|못"
 )
 _WORD_STEM = 6
 """Words of European languages that share six letters are mostly forms of one: remind, reminder."""
 _STOP = frozenset(
-    "a an the of to in on at for with by from and or but as is are was were be been it its this that these those"
-    " i we you he she they me us my our your his her their will would can could do does did have has had so"
-    " der die das den dem ein eine einen und oder zu im am mit von für auf ist sind war ich wir du sie es"
-    " el la los las un una y o de del al en con por para es son yo le les du des et ou à au aux avec pour est"
-    " il lo gli e di da che per sono os um uma em и в на с по к".split()
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "to",
+        "in",
+        "on",
+        "at",
+        "for",
+        "with",
+        "by",
+        "from",
+        "and",
+        "or",
+        "but",
+        "as",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "it",
+        "its",
+        "this",
+        "that",
+        "these",
+        "those",
+        "i",
+        "we",
+        "you",
+        "he",
+        "she",
+        "they",
+        "me",
+        "us",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "their",
+        "will",
+        "would",
+        "can",
+        "could",
+        "do",
+        "does",
+        "did",
+        "have",
+        "has",
+        "had",
+        "so",
+        "der",
+        "die",
+        "das",
+        "den",
+        "dem",
+        "ein",
+        "eine",
+        "einen",
+        "und",
+        "oder",
+        "zu",
+        "im",
+        "am",
+        "mit",
+        "von",
+        "für",
+        "auf",
+        "ist",
+        "sind",
+        "war",
+        "ich",
+        "wir",
+        "du",
+        "sie",
+        "es",
+        "el",
+        "la",
+        "los",
+        "las",
+        "un",
+        "una",
+        "y",
+        "o",
+        "de",
+        "del",
+        "al",
+        "en",
+        "con",
+        "por",
+        "para",
+        "es",
+        "son",
+        "yo",
+        "le",
+        "les",
+        "du",
+        "des",
+        "et",
+        "ou",
+        "à",
+        "au",
+        "aux",
+        "avec",
+        "pour",
+        "est",
+        "il",
+        "lo",
+        "gli",
+        "e",
+        "di",
+        "da",
+        "che",
+        "per",
+        "sono",
+        "os",
+        "um",
+        "uma",
+        "em",
+        "и",
+        "в",
+        "на",
+        "с",
+        "по",
+        "к",
+    ]
 )
 
 
@@ -48,7 +173,7 @@ def gist(sentence: str) -> Gist:
     for token in _TOKEN.findall(text):
         if token[0].isdigit():
             numbers.add(token)
-        elif "\u0e00" <= token[0]:  # the first of the unspaced scripts; no cased letter lies above it
+        elif token[0] >= "\u0e00":  # the first of the unspaced scripts; no cased letter lies above it
             words.update(token[i : i + 2] for i in range(max(1, len(token) - 1)))
         elif token not in _STOP:
             words.add(token[:_WORD_STEM].removesuffix("s") or token)

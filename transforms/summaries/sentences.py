@@ -19,17 +19,20 @@ _SEGMENT = rf"(?s)(?:{_CODE}|.)*?(?:{_END})"
 """Lazy: at each place an end is tried first, then a piece of code as a whole, then one character."""
 
 _ABBREVIATION = (
-    r"(?i)(?:^|[\s(\[\"'])(?:e\.g|i\.e|vs|cf|ca|approx|dr|mr|mrs|ms|prof|jr|mt|dept|corp|z\.\s?b|d\.\s?h|u\.\s?a"
+    r"(?i)(?:^|[\s(\[\"'])(?:e\.g|i\.e|vs|cf|ca|approx|dr|mr|mrs|ms|prof|jr|mt|dept|corp|z\.\s?b|d\.\s?h"
+    r"|u\.\s?a"
     r"|bzw|usw|evtl|ggf|inkl|p\.\s?ex|par ex|env|srta|т\.\s?е|т\.\s?д|ул)\.\s*$"
 )
 _NUMBERED = (
-    r"(?i)(?:^|[\s(\[\"'])(?:no|nos|nr|fig|eq|sec|ch|vol|pp?|min|max|abs|art|pág|núm|стр|tel|est|u?ds?)\.\s*$"
+    r"(?i)(?:^|[\s(\[\"'])(?:no|nos|nr|fig|eq|sec|ch|vol|pp?|min|max|abs|art|pág|núm|стр|tel|est"
+    r"|u?ds?)\.\s*$"
 )
 """Abbreviations before a number; without one, most of them are words that may end a sentence."""
 _INITIAL = r"(?:^|[\s(])\p{Lu}\.\s*$"
 _DAY_NUMBER = r"(?:^|\s)\d{1,2}\.\s*$"
 _MONTH = (
-    r"^(?:Jan|Feb|Mär|Mar|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|dub|květ|led|jan|feb|mar|apr|maj|jun"
+    r"^(?:Jan|Feb|Mär|Mar|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|dub|květ|led|jan|feb|mar|apr|maj"
+    r"|jun"
     r"|jul|aug|sep|okt|nov|dec)"
 )
 _WRAPPED = r"^.{60,}\S[^\S\n]*\n$"
@@ -105,7 +108,7 @@ def _join(pieces: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cut(max_chars: int) -> pl.Expr:
-    """The sentence, no longer than so many characters, cut at the last blank if that is in its second half."""
+    """The sentence, of at most so many characters, cut at the last blank if that is in its second half."""
     head = pl.col("sentence").str.slice(0, max_chars)
     at_blank = head.str.replace(r"\s+\S*$", "")
     is_late = at_blank.str.len_chars() >= max_chars // 2

@@ -95,7 +95,7 @@ def rows(material: Material, chosen: pl.DataFrame, policy: Policy, method: str) 
             retention_tier=pl.lit(policy.summaries.retention_tier),
         )
     )
-    schema = {n: SUMMARIES.polars[n] for n in names}
+    schema = pl.Schema({n: SUMMARIES.polars[n] for n in names})
     return made.select(names).cast(schema).sort(SUMMARIES.sort_by)
 
 
@@ -105,7 +105,16 @@ def _covered(material: Material) -> pl.DataFrame:
     Of lost sources only the previous row knows, so its least trust, most private sensitivity, agent
     and span go on counting while it covers any of them.
     """
-    parts = ["summary_id", "tenant_id", "tenant_bucket", "owner", "topic_id", "agent_id", "trust", "sensitivity"]
+    parts = [
+        "summary_id",
+        "tenant_id",
+        "tenant_bucket",
+        "owner",
+        "topic_id",
+        "agent_id",
+        "trust",
+        "sensitivity",
+    ]
     living = material.episodes.select(
         *parts, first_event_at="event_at", last_event_at="event_at", recorded_at="ingested_at",
         refs=pl.concat_list("episode_id"), missing=pl.lit(0, pl.Int32),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from transforms.policy import TopicsPolicy
+from transforms.policy_sleep import TopicsPolicy
 from transforms.topics.vectors import Floats, Integers, unit
 
 _REFINEMENTS = 3
@@ -14,7 +16,7 @@ _BLOCK_ROWS = 16_384
 
 def least_size(rows: int, rule: TopicsPolicy) -> int:
     """Rows a new topic needs: among more rows, more are alike by chance."""
-    return max(rule.min_size, round(rule.size_root * rows**0.5))
+    return max(rule.min_size, round(rule.size_root * math.sqrt(rows)))
 
 
 def clusters(rows: Floats, least: int, rule: TopicsPolicy) -> Integers:
@@ -77,7 +79,12 @@ def _cells(rows: Floats, rule: TopicsPolicy) -> Integers:
 
     count = min(rule.max_cells, max(rule.direct_rows // rule.rows_per_cell, len(rows) // rule.rows_per_cell))
     means = faiss.Kmeans(
-        rows.shape[1], count, niter=rule.cell_rounds, seed=rule.seed, spherical=True, min_points_per_centroid=1
+        rows.shape[1],
+        count,
+        niter=rule.cell_rounds,
+        seed=rule.seed,
+        spherical=True,
+        min_points_per_centroid=1,
     )
     data = np.ascontiguousarray(rows, np.float32)
     means.train(data)
@@ -104,7 +111,9 @@ def _means(rows: Floats, places: Integers) -> Floats:
 
 def _numbered(found: Integers, least: int) -> Integers:
     """Clusters of at least ``least`` rows, numbered anew by their first row; the others are -1."""
-    kinds, first, inverse, counts = np.unique(found, return_index=True, return_inverse=True, return_counts=True)
+    kinds, first, inverse, counts = np.unique(
+        found, return_index=True, return_inverse=True, return_counts=True
+    )
     kept = (kinds >= 0) & (counts >= least)
     numbers = np.full(len(kinds), -1, np.int64)
     order = np.flatnonzero(kept)[np.argsort(first[kept])]

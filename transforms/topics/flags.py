@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from transforms.policy import TopicsPolicy
+from transforms.policy_sleep import TopicsPolicy
 from transforms.topics.shape import cohesion, off_background
 from transforms.topics.sorting import Sorted
 from transforms.topics.vectors import Flags, Integers
@@ -39,4 +39,4 @@ def to_review(found: Sorted, before: Integers, rule: TopicsPolicy) -> Flags:
         directions = off_background(centroids, common)
         near = (directions @ directions.T >= rule.merge_cosine) & ~np.eye(len(topics), dtype=bool)
         flags[topics] |= (near & (changed[topics][:, None] | changed[topics])).any(axis=1)
-    return flags
+    return np.asarray(flags)

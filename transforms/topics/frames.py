@@ -89,7 +89,11 @@ def as_vectors(rows: Floats) -> pl.Series:
     """Rows as a series of list<float32>."""
     width = rows.shape[1] if len(rows) else 0
     flat = pl.Series("centroid", np.ascontiguousarray(rows, np.float32).reshape(-1))
-    return flat.reshape((len(rows), width)).arr.to_list() if width else flat.head(0).reshape((0, 1)).arr.to_list()
+    return (
+        flat.reshape((len(rows), width)).arr.to_list()
+        if width
+        else flat.head(0).reshape((0, 1)).arr.to_list()
+    )
 
 
 def evidence(figures: Mapping[str, Any]) -> str:

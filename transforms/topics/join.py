@@ -142,7 +142,9 @@ def _updated(old: pl.DataFrame, made: pl.DataFrame, placed: pl.DataFrame, found:
         agents=pl.col("agent_id").unique(),
     )
     rows = pl.concat([rows, pl.concat([times, blank])], how="horizontal").with_row_index("place")
-    rows = rows.with_columns(pl.col("place").cast(pl.Int64)).join(joined, on="place", how="left").sort("place")
+    rows = (
+        rows.with_columns(pl.col("place").cast(pl.Int64)).join(joined, on="place", how="left").sort("place")
+    )
     is_same = pl.col("agents").is_null() | (pl.col("agents") == pl.concat_list("agent_id"))
     rows = rows.with_columns(
         agent_id=pl.when(is_same).then("agent_id").otherwise(None),
@@ -158,7 +160,9 @@ def _decisions(made: pl.DataFrame, found: Sorted, policy: Policy) -> pl.DataFram
     count = len(found.sizes) - made.height
     new = slice(count, len(found.sizes))
     tightness = [
-        float(cohesion(found.centroids[i : i + 1], found.sizes[i : i + 1], found.common[found.owner_of[i]])[0])
+        float(
+            cohesion(found.centroids[i : i + 1], found.sizes[i : i + 1], found.common[found.owner_of[i]])[0]
+        )
         for i in range(new.start, new.stop)
     ]
     figures = [

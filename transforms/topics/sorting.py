@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from transforms.policy import TopicsPolicy
+from transforms.policy_sleep import TopicsPolicy
 from transforms.topics.clusters import clusters, least_size, nearest, sums_of
 from transforms.topics.frames import OWNER
 from transforms.topics.shape import background, mean_directions, off_background
@@ -36,7 +36,7 @@ class Sorted:
 def owner_slices(rows: pl.DataFrame, topics: pl.DataFrame) -> list[tuple[slice, slice]]:
     """Rows and topics of each owner that has rows; both frames sorted by owner."""
     ours = _bounds(rows)
-    theirs = {key: part for key, part in _bounds(topics)}
+    theirs = dict(_bounds(topics))
     return [(part, theirs.get(key, slice(0, 0))) for key, part in ours]
 
 
@@ -138,7 +138,9 @@ class _Owner:
         topic = known + np.arange(count)
         if known:
             sums, sizes = sums_of(rows, fresh, count)
-            cosines = (sums / sizes[:, None]) @ mean_directions(self.sums / self.sizes[:, None], self.common).T
+            cosines = (sums / sizes[:, None]) @ mean_directions(
+                self.sums / self.sizes[:, None], self.common
+            ).T
             old = cosines.argmax(axis=1)
             links = np.take_along_axis(cosines, old[:, None], axis=1)[:, 0] >= self.rule.attach_cosine
             topic = np.where(links, old, known - 1 + np.cumsum(~links))

@@ -39,7 +39,7 @@ def matrix(vectors: pl.Series) -> tuple[Floats, Flags]:
 def unit(rows: Floats) -> Floats:
     """Rows at length 1; a row of zeros stays one."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return np.asarray(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
 
 
 def with_context(rows: Floats, sessions: Integers, share: float, turns: int) -> Floats:

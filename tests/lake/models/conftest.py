@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lake.lake import init_lake
+from lake.models.batch import BatchModel
 from lake.models.live import LiveModel
 from tests.lake.models.asking import AS_OF, Clock, HighDice, config
 from tests.model_server import ModelServer
@@ -35,16 +36,24 @@ def clock():
 
 
 @pytest.fixture
-def live(server, api, lake, clock):
+def make(server, api, lake, clock):
     made = []
 
-    def make(**change):
-        model = LiveModel(
-            config(server.base_url, **change), lake, AS_OF, sleep=clock.sleep, rng=HighDice(), clock=clock
-        )
-        made.append(model)
-        return model
+    def model(kind, **change):
+        told = config(server.base_url, **change)
+        made.append(kind(told, lake, AS_OF, sleep=clock.sleep, rng=HighDice(), clock=clock))
+        return made[-1]
 
-    yield make
-    for model in made:
-        model.close()
+    yield model
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def live(make):
+    return lambda **change: make(LiveModel, **change)
+
+
+@pytest.fixture
+def batch(make):
+    return lambda **change: make(BatchModel, mode="batch", **change)

@@ -69,7 +69,9 @@ def frame(claims: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """``schemas.CLAIMS`` of the claims, in their order."""
     if not claims:
         return CLAIMS.empty()
-    return CLAIMS.conform(pl.DataFrame(list(claims), schema_overrides=dict(CLAIMS.polars), infer_schema_length=None))
+    return CLAIMS.conform(
+        pl.DataFrame(list(claims), schema_overrides=dict(CLAIMS.polars), infer_schema_length=None)
+    )
 
 
 def keyed(claims: pl.DataFrame) -> pl.DataFrame:

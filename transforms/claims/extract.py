@@ -1,0 +1,107 @@
+"""Claims by rules: what users state of themselves and tools of systems. No model, no network, no chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from transforms.claims.build import CANDIDATES, SHORT_LIVED, build, is_tool
+from transforms.claims.read import Reading, read, read_tool
+from transforms.claims.rule import Rule
+from transforms.claims.rules_person import RULES as PERSON
+from transforms.claims.rules_plan import RULES as PLAN
+from transforms.claims.rules_taste import RULES as TASTE
+from transforms.claims.rules_tool import RULES as TOOL
+from transforms.claims.rules_world import RULES as WORLD
+from transforms.owners import owner_expr
+from transforms.policy import Policy
+
+EXTRACTOR = "rules@1"
+USER_RULES: tuple[Rule, ...] = (*TASTE, *PLAN, *PERSON, *WORLD)
+TOOL_RULES: tuple[Rule, ...] = TOOL
+_TOOL_CUES = [
+    "limit", "quota", "max", "includes", "price:", "ticket:", "pass:", "fee:", "version",
+    "set to", "deadline",
+]  # fmt: skip
+_TOOL_SHAPES = r"\d+\.\d+\.\d+|[a-z0-9] ?= ?\w|[A-Za-z]: \d+\w? [A-Z]"
+"""What the tool rules without a word of their own look for."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """``CLAIMS`` and the candidates refused, ``build.REFUSED``."""
+
+    claims: pl.DataFrame
+    refused: pl.DataFrame
+
+
+def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
+    """What the rules read from episodes.
+
+    Args:
+        episodes: ``schemas.EPISODES``; row order does not matter, and each row is read by itself.
+        policy: Sections claims and trust.
+
+    Returns:
+        Claims and refused candidates. Texts of assistants, recalled context and rows without an owner
+        are not read at all.
+    """
+    rows: list[dict[str, object]] = []
+    users = _readable(episodes, policy).filter(pl.col("is_user") & _has_cue(USER_RULES))
+    for episode_id, content, event_at in users.select("episode_id", "content", "event_at").iter_rows():
+        rows += [_candidate(episode_id, r, policy) for r in read(content, event_at, USER_RULES)]
+    tools = _readable(episodes, policy).filter(~pl.col("is_user") & _has_tool_cue())
+    for episode_id, content in tools.select("episode_id", "content").iter_rows():
+        rows += [_candidate(episode_id, r, policy) for r in read_tool(content, TOOL_RULES)]
+    built = build(pl.DataFrame(rows, schema=CANDIDATES), episodes, EXTRACTOR, policy)
+    return Extracted(built.claims, built.refused)
+
+
+def _readable(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Rows that may hold a claim, with ``is_user``: of a user or a tool, not recalled, of an owner, to stay."""
+    limits = policy.claims
+    is_user = (pl.col("role") == "user").fill_null(False) & pl.col("tool_name").is_null()
+    longest = pl.when(is_user).then(limits.max_statement_chars).otherwise(limits.max_tool_chars)
+    return episodes.filter(
+        (is_user | is_tool())
+        & ~pl.col("is_injected").fill_null(False)
+        & owner_expr().is_not_null()
+        & ~pl.col("retention_tier").is_in(SHORT_LIVED)
+        & (pl.col("content_chars") <= longest)
+    ).select("episode_id", "content", "event_at", is_user=is_user)
+
+
+def _has_cue(rules: tuple[Rule, ...]) -> pl.Expr:
+    cues = sorted({cue for rule in rules for cue in rule.cue_list})
+    text = pl.col("content").str.to_lowercase().str.replace_all("\u2019", "'", literal=True)
+    return text.str.contains_any(cues)
+
+
+def _has_tool_cue() -> pl.Expr:
+    text = pl.col("content")
+    return text.str.contains_any(_TOOL_CUES, ascii_case_insensitive=True) | text.str.contains(_TOOL_SHAPES)
+
+
+def _candidate(episode_id: str, reading: Reading, policy: Policy) -> dict[str, object]:
+    limits = policy.claims
+    sure = {
+        "firm": limits.firm_confidence,
+        "stated": limits.stated_confidence,
+        "reported": limits.reported_confidence,
+    }
+    return {
+        "episode_id": episode_id,
+        "operation": reading.rule.operation,
+        "subject": reading.subject,
+        "predicate": reading.predicate,
+        "aspect": reading.aspect,
+        "object": reading.object,
+        "polarity": reading.rule.polarity,
+        "confidence": sure[reading.level],
+        "span_start": reading.span_start,
+        "span_end": reading.span_end,
+        "valid_from": reading.valid_from,
+        "valid_until": reading.valid_until,
+        "is_inferred": False,
+    }

@@ -1,0 +1,47 @@
+"""Rules for what tools return: limits, versions, settings, places, prices and deadlines."""
+
+from __future__ import annotations
+
+from transforms.claims.rule import Rule
+
+# fmt: off
+_AMOUNT = (
+    r"\d[\d.,]*k? ?(?:requests?|calls?|queries|messages|mb|gb|tb|kb|mib|gib|rows|connections"
+    r"|tokens)"
+)
+_PER = (
+    r"(?: ?(?:per|a|an|/) ?(?:second|minute|hour|day|month|min|sec|s|h|file|upload|request))?(?: "
+    r"of storage)?"
+)
+_STREET = (
+    r"(?:Row|Street|St|Road|Rd|Lane|Avenue|Ave|Way|Square|Place|Court|Drive|Quay|Walk|Terrace|Close"
+    r"|Hill|Park|Boulevard|Straße|Strasse|Gasse|Platz|Weg)"
+)
+
+RULES = (
+    Rule("limit", "limit|quota",
+        rf"(?P<s>\b(?:rate|request|upload|size|memory|storage) (?:limit|quota))(?: is|:| =| of) "
+        rf"?(?P<o>{_AMOUNT}{_PER})", aspect="="),
+    Rule("limit", "limit is", rf"\blimit is (?P<o>{_AMOUNT}{_PER})(?: for this (?P<s>\w+))", aspect="="),
+    Rule("limit", "max ", rf"\bmax(?:imum)? (?P<s>\w+) size(?: is|:| =) ?(?P<o>{_AMOUNT}{_PER})", aspect="="),
+    Rule("limit", "quota exceeded",
+        rf"quota exceeded: (?P<o>{_AMOUNT}{_PER}) for (?:project |key |user )?(?P<s>[\w.-]+)", aspect="="),
+    Rule("limit", "includes", rf"(?:the )?(?P<s>[\w -]+?) includes (?P<o>{_AMOUNT}{_PER})", aspect="="),
+    Rule("costs", "price:", r"(?:the )?(?P<s>[\w -]+?) includes [^.]*\. price: (?P<o>{MONEY})"),
+    Rule("costs", "ticket:|pass:|fee:", r"(?P<s>(?:[\w-]+ )?(?:ticket|pass|fee)): (?P<o>{MONEY})"),
+    Rule("version", '"version"',
+        r'"(?:service|name|package|app|component|image)": ?"(?P<s>[^"]+)"[^{{}}]*?"version": '
+        r'?"(?P<o>v?\d[\w.+-]*)"'),
+    Rule("version", ".",
+        r"^(?:version of )?(?P<s>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)(?: version)?[ :] "
+        r"?(?P<o>v?\d+\.\d+\.\d+[\w.-]*)(?= |$|\))"),
+    Rule("setting", "is set to", r"(?P<a>\b[\w]+[._][\w.]*) is set to (?P<o>[\w.:/-]+)"),
+    Rule("setting", "=",
+        r"(?:^|(?<=[,:.;] )|(?<=\n))(?P<a>[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*) ?= "
+        r"?(?P<o>[\w.:/-]+)(?=,|\s|$)"),
+    Rule("located_at", ":",
+        rf"(?:^|(?<=\. ))(?P<s>(?-i:[A-Z])[\w-]*(?: [\w-]+){{0,3}}): (?P<o>\d+\w? "
+        rf"(?-i:(?:[A-Z][\w'-]+ ){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
+    Rule("deadline", "deadline", r"(?:^|(?<=\. ))(?P<s>[\w -]+?) deadline(?: is|:) (?P<o>{DATE})",
+        keeps_time=True),
+)
