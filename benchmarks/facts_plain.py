@@ -124,7 +124,8 @@ def _walk(slot: list[Row], is_single: bool, policy: Policy, decisions: dict[str,
             continue
         if is_denial and now is not None:
             decide(claim, ("DELETE", "negated"), result=now, standing=now["best"], sessions=said)
-            take_waiting(line, now, False)
+            if rank == 0:
+                take_waiting(line, now, False)
             now["ended_by"], now["reason"], now["end_index"] = claim, "negated", index
             rows.append({"claims": [], "opening": claim})
             now, waiting = None, {}
@@ -133,7 +134,8 @@ def _walk(slot: list[Row], is_single: bool, policy: Policy, decisions: dict[str,
                     "best": confidence, "until": claim["valid_until"], "supersedes": now,
                     "ended_by": None}  # fmt: skip
         row["fact_id"] = row_id(claim["tenant_id"], claim["claim_id"])
-        take_waiting(line, row, True)
+        if rank == 0:
+            take_waiting(line, row, True)
         row["claims"].append(claim)
         said = len(_sessions(row["claims"]))
         if now is None:

@@ -14,8 +14,8 @@ from lake import tables
 from lake.revisions import REVISION, Changes, alive
 from transforms.embedding import with_text_hash
 from transforms.schemas import DECISIONS, TOPIC_MEMBERS, TOPICS, VECTORS
-from transforms.topics.join import join
-from transforms.topics.review import review
+from transforms.topics.join import Joined, join
+from transforms.topics.review import Reviewed, review
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def consolidate_topics(portion: Portion, counts: Counter[str]) -> Memberships:
     held = living.join(stood, on="topic_id", how="semi")
     joined = join(_waiting(portion, held, owners), stood, job.policy, job.space)
     now = pl.concat([held, joined.members])
-    done = review(joined.topics, _looked_at(portion, now, joined.review), job.policy, job.space)
+    done = _reviewed(portion, now, joined)
     now = pl.concat([now.join(done.members, on="episode_id", how="anti"), done.members])
     others = stood.join(done.topics, on=OWNER, how="anti")  # nothing of theirs waits: they are as they were
     found = pl.concat([done.topics, others]).join(now, on="topic_id", how="semi")
@@ -68,6 +68,14 @@ def _waiting(portion: Portion, held: pl.DataFrame, owners: pl.DataFrame) -> pl.D
     """Episodes of owners with news that have no topic: the new ones, and those that fitted none before."""
     idle = portion.light.join(owners, on=OWNER, how="semi").join(held, on="episode_id", how="anti")
     return with_vectors(portion, portion.episodes(idle.select("episode_id")))
+
+
+def _reviewed(portion: Portion, members: pl.DataFrame, joined: Joined) -> Reviewed:
+    """Topics after those that have changed much were looked at whole."""
+    if not joined.review:
+        return Reviewed(joined.topics, joined.members.clear(), joined.decisions.clear())
+    rows = _looked_at(portion, members, joined.review)
+    return review(joined.topics, rows, portion.job.policy, portion.job.space)
 
 
 def _looked_at(portion: Portion, members: pl.DataFrame, topics: Sequence[str]) -> pl.DataFrame:

@@ -8,6 +8,7 @@ source any more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,11 @@ from flows.job import Job
 from lake import revisions, tables
 from lake.revisions import Changes, Writer
 from transforms.owners import owner_expr
-from transforms.schemas import EPISODES, Table
+from transforms.schemas import DERIVED, EPISODES, Table
 
 SLICE_ROWS = 100_000
 """New episodes of a bucket above this are taken in slices of whole owners."""
+_BUCKET = re.compile(r"tenant_bucket=(\d+)/")
 OWNER = ["tenant_id", "owner"]
 SESSION = [*OWNER, "session_id"]
 _LIGHT = ["episode_id", "tenant_id", "user_id", "agent_id", "session_id", "month", "event_at", "is_injected"]
@@ -119,13 +121,14 @@ def in_part(part: int, parts: int) -> pl.Expr:
 
 def portions(job: Job, scope: Scope, writer: Writer) -> Iterator[Portion]:
     """Every portion that has something to do."""
+    held = _derived_buckets(job) if scope.is_complete else set()
     for bucket in range(job.lake.buckets):
         files = scope.files
         if files is not None:
             files = frozenset(name for name in files if f"tenant_bucket={bucket}/" in name)
         light = _light(job, bucket)
         ripe = light.filter(_is_ripe(scope)).height
-        if not (files or ripe or (scope.is_complete and _has_rows(job, bucket, light))):
+        if not (files or ripe or (scope.is_complete and light.height) or bucket in held):
             continue
         fresh = _fresh(job, bucket, files)
         parts = max(-(-fresh.height // SLICE_ROWS), 1)
@@ -161,15 +164,7 @@ def newly_ripe(portion: Portion) -> pl.DataFrame:
     return portion.light.filter(_is_ripe(portion.scope))
 
 
-def _has_rows(job: Job, bucket: int, light: pl.DataFrame) -> bool:
-    """Whether a complete run has anything to derive or to remove in a bucket."""
-    from transforms.schemas import DERIVED
-
-    if light.height:
-        return True
-    return any(
-        name
-        for table in DERIVED
-        for name in tables.data_files(job.lake, table)
-        if f"tenant_bucket={bucket}/" in name
-    )
+def _derived_buckets(job: Job) -> set[int]:
+    """Buckets that anything was ever derived in."""
+    names = (name for table in DERIVED for name in tables.data_files(job.lake, table))
+    return {int(found[1]) for name in names if (found := _BUCKET.search(name))}

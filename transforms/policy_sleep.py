@@ -16,7 +16,7 @@ class TopicsPolicy(Section):
     embedder (docs/topics.md); another one needs others.
     """
 
-    background_share: float = Field(0.75, ge=0, le=1)
+    background_share: float = Field(0.85, ge=0, le=1)
     """Part of the owner's mean vector that is subtracted: date, role and language are in all its texts."""
     context_share: float = Field(0.5, ge=0, le=10)
     """Weight of the turns around in the same session, beside 1 for the turn itself."""
@@ -26,16 +26,16 @@ class TopicsPolicy(Section):
     """A text shorter than this in UTF-8 (four Chinese characters) is in no topic, as small talk is."""
     join_cosine: float = Field(0.35, ge=0, le=1)
     """An episode joins the nearest topic whose centroid is at least this close."""
-    link_cosine: float = Field(0.15, ge=0, le=1)
+    link_cosine: float = Field(0.12, ge=0, le=1)
     """Clusters merge while the mean cosine over the pairs between them is at least this."""
-    attach_cosine: float = Field(0.1, ge=0, le=1)
+    attach_cosine: float = Field(0.08, ge=0, le=1)
     """A new cluster goes into the old topic to whose members its own have at least this mean cosine; less
     than link_cosine, because what is known of old members is without the turns around."""
-    merge_cosine: float = Field(0.6, ge=0, le=1)
+    merge_cosine: float = Field(0.45, ge=0, le=1)
     """Topics whose centroids are at least this close are one."""
-    split_cosine: float = Field(0.2, ge=0, le=1)
+    split_cosine: float = Field(0.1, ge=0, le=1)
     """A topic is split only into parts whose centroids are all further apart than this."""
-    wide_cosine: float = Field(0.1, ge=-1, le=1)
+    wide_cosine: float = Field(0.25, ge=-1, le=1)
     """A topic with a lower mean cosine over its pairs is looked at for a split."""
     min_size: int = Field(3, ge=2, le=1_000_000)
     """Fewer episodes make no topic; they wait for more."""

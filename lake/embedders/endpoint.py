@@ -111,6 +111,7 @@ class Endpoint:
         self._sleep = sleep
         self._rng = rng or random.Random()  # noqa: S311 - spreads retries, protects nothing
         self._clock = clock
+        self._closed_until = -math.inf
         self._client: OpenAI | None = None
         self._connecting = Lock()
 
@@ -133,8 +134,11 @@ class Endpoint:
         """
         deadline = self._clock() + self._config.max_total_seconds
         attempt = 1
+        self._await_turn(deadline)
         while isinstance(outcome := self._attempt(request, max_answer_bytes, deadline), _Failure):
             pause = self._pause_seconds(attempt, outcome)
+            if outcome.retry_after_seconds is not None:
+                self._closed_until = max(self._closed_until, self._clock() + outcome.retry_after_seconds)
             is_last = attempt >= (max_attempts or self._config.max_attempts)
             if is_last or self._clock() + pause > deadline:
                 wait = outcome.retry_after_seconds
@@ -147,6 +151,16 @@ class Endpoint:
             self._sleep(pause)
             attempt += 1
         return outcome
+
+    def _await_turn(self, deadline: float) -> None:
+        """Pause as long as the endpoint asked any request to wait: all count against one limit."""
+        pause = self._closed_until - self._clock()
+        if self._clock() + pause > deadline:
+            raise GaveUpError(
+                f"{self._place}: it asks to wait {pause:.0f} s", "Run again later.", "asks_to_wait"
+            )
+        if pause > 0:
+            self._sleep(pause + self._rng.uniform(0, _FIRST_PAUSE_SECONDS))
 
     def _pause_seconds(self, attempt: int, failure: _Failure) -> float:
         if failure.retry_after_seconds is not None:

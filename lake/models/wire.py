@@ -104,13 +104,13 @@ def output_tokens(request: ModelRequest, config: ModelConfig) -> int:
 
 def input_tokens(requests: list[ModelRequest]) -> list[int]:
     """Tokens that each request sends, at most and by our own count."""
-    texts = [
-        well_formed(text)
+    parts = [
+        [well_formed(t) for t in (r.system, r.user, json.dumps(r.answer_schema, ensure_ascii=False))]
         for r in requests
-        for text in (r.system, r.user, json.dumps(r.answer_schema, ensure_ascii=False))
     ]
-    counts = count_tokens(texts, ENCODING)
-    return [sum(counts[3 * i : 3 * i + 3]) + _FRAME_TOKENS for i in range(len(requests))]
+    distinct = list({text: None for texts in parts for text in texts})  # instructions come thousands of times
+    tokens = dict(zip(distinct, count_tokens(distinct, ENCODING), strict=True))
+    return [sum(tokens[text] for text in texts) + _FRAME_TOKENS for texts in parts]
 
 
 def text_tokens(text: str) -> int:

@@ -83,7 +83,10 @@ def night(job: Job, folder: Path, name: str, rows: list[dict[str, Any]]) -> Step
 
 def derived(job: Job, *wanted: Table) -> dict[str, pl.DataFrame]:
     """What stands of each table, in the order of its key."""
-    return {t.name: revisions.standing(job.lake, t).sort(t.key) for t in wanted or PURE}
+    found = {t.name: revisions.standing(job.lake, t).sort(t.key) for t in wanted or PURE}
+    if DECISIONS.name in found:  # those on topics depend on the nights
+        found[DECISIONS.name] = found[DECISIONS.name].filter(pl.col("item_kind") == "claim")
+    return found
 
 
 def claims(job: Job) -> pl.DataFrame:

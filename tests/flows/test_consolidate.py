@@ -64,8 +64,8 @@ def test_a_second_run_writes_nothing(job: Job, tmp_path: Path) -> None:
     assert kept == {n: s for n, s in before.items() if not n.startswith("runs/")}
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.integers(0, 3), min_size=17, max_size=17), st.randoms(use_true_random=False))
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, 2), min_size=17, max_size=17), st.randoms(use_true_random=False))
 def test_nights_in_any_cut_and_order_come_to_the_same(
     tmp_path_factory: pytest.TempPathFactory, nights: list[int], order: Any
 ) -> None:
@@ -74,7 +74,7 @@ def test_nights_in_any_cut_and_order_come_to_the_same(
     night(once, tmp_path_factory.mktemp("rows"), "all", rows)
     cut = job_on(tmp_path_factory.mktemp("cut") / "lake")
     folder = tmp_path_factory.mktemp("rows")
-    for number in range(4):
+    for number in range(3):
         mine = [r for r, place in zip(rows, nights, strict=True) if place == number]
         order.shuffle(mine)
         night(cut, folder, f"night-{number}", mine)
@@ -119,7 +119,7 @@ def test_killed_at_any_commit_it_comes_to_the_same(tmp_path: Path, monkeypatch: 
     night(whole, tmp_path, "all", history())
     expected = derived(whole)
     real: Callable[..., None] = tables.append
-    for fatal in range(1, 9):
+    for fatal in (1, 2, 5, 8):
         job = job_on(tmp_path / f"killed-{fatal}")
         count = 0
 

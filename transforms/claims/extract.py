@@ -22,7 +22,7 @@ USER_RULES: tuple[Rule, ...] = (*TASTE, *PLAN, *PERSON, *WORLD)
 TOOL_RULES: tuple[Rule, ...] = TOOL
 _TOOL_CUES = [
     "limit", "quota", "max", "includes", "price:", "ticket:", "pass:", "fee:", "version",
-    "set to", "deadline",
+    "set to", "deadline", "located at", "allows",
 ]  # fmt: skip
 _TOOL_SHAPES = r"\d+\.\d+\.\d+|[a-z0-9] ?= ?\w|[A-Za-z]: \d+\w? [A-Z]"
 """What the tool rules without a word of their own look for."""
@@ -48,10 +48,12 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
         are not read at all.
     """
     rows: list[dict[str, object]] = []
-    users = _readable(episodes, policy).filter(pl.col("is_user") & _has_cue(USER_RULES))
-    for episode_id, content, event_at in users.select("episode_id", "content", "event_at").iter_rows():
-        rows += [_candidate(episode_id, r, policy) for r in read(content, event_at, USER_RULES)]
-    tools = _readable(episodes, policy).filter(~pl.col("is_user") & _has_tool_cue())
+    readable = _readable(episodes, policy)
+    users = _cued(readable.filter("is_user"))
+    for episode_id, content, event_at, cues, numbers in users.iter_rows():
+        rules = [USER_RULES[number] for number in numbers]
+        rows += [_candidate(episode_id, r, policy) for r in read(content, event_at, rules, cues)]
+    tools = readable.filter(~pl.col("is_user") & _has_tool_cue())
     for episode_id, content in tools.select("episode_id", "content").iter_rows():
         rows += [_candidate(episode_id, r, policy) for r in read_tool(content, TOOL_RULES)]
     built = build(pl.DataFrame(rows, schema=CANDIDATES), episodes, EXTRACTOR, policy)
@@ -72,10 +74,24 @@ def _readable(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     ).select("episode_id", "content", "event_at", is_user=is_user)
 
 
-def _has_cue(rules: tuple[Rule, ...]) -> pl.Expr:
-    cues = sorted({cue for rule in rules for cue in rule.cue_list})
-    text = pl.col("content").str.to_lowercase().str.replace_all("\u2019", "'", literal=True)
-    return text.str.contains_any(cues)
+def _cued(users: pl.DataFrame) -> pl.DataFrame:
+    """Rows with a cue of any rule: episode_id, content, event_at, its cues, numbers of their rules."""
+    cues = sorted({cue for rule in USER_RULES for cue in rule.cue_set})
+    of_rule = pl.DataFrame(
+        [(cue, number) for number, rule in enumerate(USER_RULES) for cue in sorted(rule.cue_set)],
+        schema={"cue": pl.String, "number": pl.Int32},
+        orient="row",
+    )
+    low = pl.col("content").str.to_lowercase().str.replace_all("\u2019", "'", literal=True)
+    found = users.select("episode_id", cue=low.str.extract_many(cues, overlapping=True).list.unique())
+    numbers = (
+        found.filter(pl.col("cue").list.len() > 0)
+        .explode("cue")
+        .join(of_rule, on="cue")
+        .group_by("episode_id")
+        .agg(pl.col("cue").unique().sort(), pl.col("number").unique().sort())
+    )
+    return users.join(numbers, on="episode_id").select("episode_id", "content", "event_at", "cue", "number")
 
 
 def _has_tool_cue() -> pl.Expr:

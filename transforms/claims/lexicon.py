@@ -75,7 +75,12 @@ ASPECT_WORDS: tuple[tuple[str, str], ...] = (
         r"aisles?|window seats?|aisle seats?|middle seats?|exit rows?|seats?|(?:the |a )?window(?! "
         r"table)",
     ),
-    ("transport", r"trains?|bus(?:es)?|trams?|flying|fly|driving|cabs?|taxis?|ferr(?:y|ies)|carpool"),
+    (
+        "transport",
+        r"trains?|bus(?:es)?|trams?|metro|subway|flying|fly|driving|drive|cabs?|taxis?|ferr(?:y"
+        r"|ies)|carpool|walking|walk|cycling|bike|by (?:train|bus|tram|car|bike|taxi|plane|boat"
+        r"|ferry|metro)",
+    ),
     ("lodging", _LODGING),
     ("drink", rf"(?:[\w-]+ )*(?:{DRINKS})"),
     ("editor", r"vim|neovim|emacs|helix|vs ?code|nano|sublime text|intellij|pycharm|zed"),

@@ -19,8 +19,8 @@ _STOP = re.compile(
     rf"|\bwhile\b|\bwhereas\b|\bwhen(?:ever)?\b|\bunless\b|\bif\b|\bas (?:i|it|they|we|you|he|she|long"
     rf"|soon|the|well)\b|\bafter all\b|\binstead(?: of)?\b|\brather than\b|\bin order to\b|\bjust in "
     rf"case\b|\bor else\b|\bevery ?time\b|\bthat (?:i|we|you|it|is|are|was)\b"
-    rf"|\bto (?:keep|avoid|stretch|save|make|get|be)\b|\b(?:and|or) (?:{_VERBS_NEXT})\b|\bthanks\b"
-    rf"|\bok(?:ay)?\b|\blol\b)",
+    rf"|\bto (?:keep|avoid|stretch|save|make|get|be)\b|\bafter (?:a|an|one|two|three|four|five|many|all"
+    rf"|so many|\d+)\b|\bthe way\b|\b(?:and|or) (?:{_VERBS_NEXT})\b|\bthanks\b|\bok(?:ay)?\b|\blol\b)",
     re.IGNORECASE,
 )
 _STOP_LOOSE = re.compile(
@@ -42,6 +42,9 @@ _TAIL = re.compile(
     r"all imports)\s*$",
     re.IGNORECASE,
 )
+_POINTS = re.compile(
+    r"\b(?:this|that|these|those|it|them|him|her|you|your|yours|there|such)\b", re.IGNORECASE
+)
 _NOTHING = re.compile(
     r"(?:it|that|this|them|these|those|one|ones|you|him|her|me|us|so|what|how|when|where|why|who"
     r"|everything|something|anything|nothing|none|all|both|neither|either|any|some|much|more|most|less|to"
@@ -50,7 +53,10 @@ _NOTHING = re.compile(
     r"|answer|suggestion|proposal)\b.*)?|(?:your|his|her|their|that|this|these|those|its) .*"
     r"|a (?:lot|bit|question|problem|look|minute|moment|second|feeling|few|million|couple)\b.*|(?:the "
     r")?(?:option|answer|draft|version|idea|plan|suggestion|proposal)s?\b.*|not\b.*|being\b.*|be\b.*|in\b"
-    r"|on\b|at\b|it\b.*|if\b.*|how\b.*|what\b.*|when\b.*|that\b.*|you\b.*|and\b.*|or\b.*|of\b.*)",
+    r"|on\b|at\b|it\b.*|if\b.*|how\b.*|what\b.*|when\b.*|that\b.*|you\b.*|and\b.*|or\b.*|of\b.*|(?:a "
+    r"|some |another |the )?(?:(?:new|big|small|little|cool|fun|special|secret|own|few|couple of|side) "
+    r")*(?:projects?|things?|stuff|ideas?|ton|tons|lot|lots|while|bit|hard|real hard|so hard)|where\b.*"
+    r"|why\b.*|who\b.*|which\b.*)",
     re.IGNORECASE,
 )
 _TIMES = (
@@ -109,6 +115,11 @@ def bare(text: str) -> str:
 def is_thing(text: str) -> bool:
     """Whether an object says something by itself, rather than pointing at what was said before."""
     return bool(text) and not _NOTHING.fullmatch(text) and any(c.isalnum() for c in text)
+
+
+def points(text: str) -> bool:
+    """Whether an object leans on what was said before: seeing them, a photo like this."""
+    return bool(_POINTS.search(text))
 
 
 _PARTS = re.compile(r"\s*(?:,\s*(?:and|or)\s+|,\s*|\s+and\s+|\s+or\s+|\s*&\s*)", re.IGNORECASE)

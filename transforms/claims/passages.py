@@ -25,16 +25,11 @@ _LINES = re.compile(
     r"|\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b.*|.*[{};]\s*$)$",
     re.MULTILINE,
 )
-_END = re.compile(
-    r"(?<=[^\W_])[.](?=\s|$)|[!?\u2026]+(?=[\s\x00)\]]|$)|[.)](?=\s*$)|[\u3002\uff01\uff1f]+|\n|;"
-    r"|\.{2,}|(?<=[)\x00\]%+-])[.](?=\s|$)|[^\w\s,:'\"()\x00./&%#+@*\u20ac$\u00a3\u00a5\u00b0=~<>"
-    r"\u3001\u300c\u300d-](?=\s|$)"
-)
+_END = re.compile(r"[.!?\u2026]+|[\u3002\uff01\uff1f\n;]+|[\u2600-\u27bf\U0001f300-\U0001faff]+")
+_AFTER_END = (" ", "", "\n", "\x00", ")", "]", "'")
 _ABBREVIATED = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|etc|e\.g|i\.e|approx|nr|no|inc|ltd|jr|sr|ca|tel)|\b[A-Z]|z\.b"
-    r"|\b\d{1,2})$",
-    re.IGNORECASE,
-)
+    r"|\b\d{1,2})$", re.IGNORECASE)
 
 _PRETENCE = re.compile(
     r"\b(?:imagine|suppos(?:e|ing)|pretend|assum(?:e|ing)|hypothetical(?:ly)?|role-?play\w*|let'?s (?:say"
@@ -45,7 +40,9 @@ _PRETENCE = re.compile(
     r"sentence"
     r"|example sentence|lyrics|as the saying|once upon a time|quote of the day|write (?:me )?an? (?:poem"
     r"|story|song|letter|scene)"
-    r"|dear diary|chapter \d+|terms and conditions|what if|for example,? \x00)",
+    r"|dear diary|chapter \d+|character sheet|story idea|job interviews?,|let'?s practi[sc]e (?:a |job "
+    r")?(?:interview|dialogue|conversation)\w*|picture this|in another life|complete the sentence|terms "
+    r"and conditions|what if|for example,? \x00)",
     re.IGNORECASE,
 )
 """What comes after it in the message is not meant as said."""
@@ -92,8 +89,8 @@ _OTHERS = re.compile(
     r"|replies|lied|joked|answered|quotes|posted|texted|insists|insisted|believes|keeps saying"
     r"|complained)\b"
     r"|\b(?:they|people|customers|guests|users) (?:say|claim|think|write|believe|tell)\b"
-    r"|\baccording to\b|\bin (?:her|his|their) (?:diary|letter|book|words)\b|\breads:|\bsays:|\bwrote:"
-    r"|\bsaid:",
+    r"|\baccording to\b|\bwords (?:were|are)\b|\b(?:sign|poster|chorus|note|label) (?:says|goes|reads)\b"
+    r"|\bin (?:her|his|their) (?:diary|letter|book|words)\b|\breads:|\bsays:|\bwrote:|\bsaid:",
     re.IGNORECASE,
 )
 _IRONY = re.compile(
@@ -103,77 +100,82 @@ _IRONY = re.compile(
     r"|\bclearly a\b|\bnot!$|\bmy favou?rite thing\b.*\bnot\b|\bjust what i needed\b",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(
+    r"^\W*(?:(?:and|but|so|or|then|well),? )*(?:if|in case|should|once|as soon as|provided)\b", re.IGNORECASE)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _LAUGH_AFTER = re.compile(r"\W*(?:/s|lol|haha+|just kidding|kidding|jk|not really)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """One sentence that may be taken as said.
-
-    Attributes:
-        text: It, with straight apostrophes and holes for quotes; as long as the original.
-        start: Its first character in the content.
-        is_question: Asked rather than said.
-        is_reported: Somebody else's words.
-        is_unreal: Hypothetical, uncertain, wished or gone.
-    """
-
-    text: str
-    start: int
-    is_question: bool = False
-    is_reported: bool = False
-    is_unreal: bool = False
+_MAY_HIDE = re.compile(
+    r"[\"\u201c\u201e\u00ab\u300c\u300e`~{}\[\]=;#$<>\n]|(?:^|\s)'|http"
+    r"|^\s*(?:\d{4}-|ERROR|WARN|INFO|DEBUG|FATAL|TRACE|SELECT|CREATE|INSERT|import |from )"
+)
+"""Without any of these nothing is quoted, pasted or code."""
 
 
 def masked(content: str) -> str:
-    """The content with quotes, code, pasted lines and links as holes; same length."""
-    text = content.translate(_SAME)
+    """The content with quotes, code, pasted lines and links as holes, and straight apostrophes; same length."""
+    text = content if content.isascii() and "`" not in content and "\t" not in content else content.translate(_SAME)
+    if not _MAY_HIDE.search(content):
+        return text
     if "`" in content:
-        # Inline code is read from the original, as its marks look like apostrophes by now.
-        for block in re.finditer(r"```.*?(?:```|\Z)|`[^`\n]+`", content, re.DOTALL):
+        # Inline code is found in the original, as its marks look like apostrophes by now.
+        for block in _CODE.finditer(content):
             text = text[: block.start()] + HOLE * len(block.group()) + text[block.end() :]
     text = _BLOCKS.sub(lambda m: HOLE * len(m.group()), text)
     return _LINES.sub(lambda m: HOLE * len(m.group()), text)
 
 
-def sentences(content: str) -> list[Sentence]:
-    """The sentences of a message up to where it turns into pretence; those handed over for work are none."""
-    text = masked(content)
-    if _HANDED_OVER.search(text) or _LAUGH_AFTER.match(text):
-        return []
-    stop = _PRETENCE.search(text)
-    found: list[Sentence] = []
-    for start, end in _spans(text):
-        if stop and end > stop.start():
-            break
-        found.append(_judged(text[start:end], start))
-    return found
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    """First and last-plus-one characters of the sentences."""
-    spans, start = [], 0
+def spans(text: str) -> list[tuple[int, int]]:
+    """First and last-plus-one characters of the sentences of a masked text."""
+    cuts = [0]
     for mark in _END.finditer(text):
-        if mark.group() == "." and _ABBREVIATED.search(text, start, mark.start()) and mark.end() < len(text):
+        end = mark.end()
+        if mark.group()[0] in ".!?\u2026" and text[end : end + 1] not in _AFTER_END:
             continue
-        spans.append((start, mark.end()))
-        start = mark.end()
-    spans.append((start, len(text)))
+        if mark.group() == "." and end < len(text) and _ABBREVIATED.search(text[max(0, end - 9) : end - 1]):
+            continue
+        cuts.append(end)
+    cuts.append(len(text))
     trimmed = []
-    for first, last in spans:
+    for first, last in zip(cuts, cuts[1:], strict=False):
         piece = text[first:last]
-        lead = len(piece) - len(piece.lstrip())
         if piece.strip():
+            lead = len(piece) - len(piece.lstrip())
             trimmed.append((first + lead, first + len(piece.rstrip())))
     return trimmed
 
 
-def _judged(text: str, start: int) -> Sentence:
-    is_question = text.rstrip(" )'").endswith(("?", "\uff1f")) or bool(_QUESTION.match(text))
-    return Sentence(
-        text,
-        start,
-        is_question=is_question,
+def meant_until(text: str) -> int:
+    """Up to which character a masked message is meant as said; 0 where it is handed over for work."""
+    if _HANDED_OVER.search(text) or _LAUGH_AFTER.match(text):
+        return 0
+    stop = _PRETENCE.search(text)
+    return stop.start() if stop else len(text)
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a sentence is said.
+
+    Attributes:
+        is_question: Asked rather than said.
+        is_reported: Somebody else's words.
+        is_unreal: Hypothetical, uncertain, wished, ironic or gone.
+        is_conditional: Said for the case that something happens.
+    """
+
+    is_question: bool
+    is_reported: bool
+    is_unreal: bool
+    is_conditional: bool
+
+
+def manner(text: str) -> Manner:
+    """How a masked sentence is said."""
+    return Manner(
+        is_question=text.rstrip(" )'").endswith(("?", "\uff1f")) or bool(_QUESTION.match(text)),
         is_reported=bool(_OTHERS.search(text)),
         is_unreal=bool(_UNREAL.search(text) or _IRONY.search(text)),
+        is_conditional=bool(_CONDITION.match(text)),
     )

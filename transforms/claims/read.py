@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from transforms.claims.lexicon import aspect_in
-from transforms.claims.objects import bare, is_thing, parts, trimmed
-from transforms.claims.passages import HOLE, Sentence, sentences
-from transforms.claims.rule import Level, Rule
+from transforms.claims.objects import bare, is_thing, parts, points, trimmed
+from transforms.claims.passages import HOLE, Manner, manner, masked, meant_until, spans
+from transforms.claims.rule import Level, Rule, clause_starts
 from transforms.claims.times import moments, validity
 from transforms.predicates import SINGLE_VALUED
 
@@ -68,47 +68,80 @@ def subject_of(text: str | None) -> str:
     return f"amounts above {over[1]}" if over else text
 
 
-def read(content: str, said_at: datetime, rules: Sequence[Rule]) -> list[Reading]:
+def read(content: str, said_at: datetime, rules: Sequence[Rule], cues: Sequence[str]) -> list[Reading]:
     """What a user's message claims.
 
     Args:
         content: The message.
         said_at: Its ``event_at``, which times in it are anchored on.
-        rules: In order of precedence.
+        rules: In order of precedence; those without a cue in the message may be left out.
+        cues: The cues that stand in the message; others may be among them.
 
     Returns:
         Readings in order of the text. Of two values of one single-valued slot the later one stands.
     """
+    text = masked(content)
     found: list[Reading] = []
-    for sentence in sentences(content):
-        found += _sentence(sentence, content, said_at, rules)
+    until = -1
+    for start, end in spans(text):
+        sentence = _Sentence(text[start:end], start)
+        matches = sentence.matches(rules, cues)
+        if not matches:
+            continue
+        until = meant_until(text) if until < 0 else until
+        if end > until:
+            break
+        found += _said(sentence, matches, content, said_at)
     return _settled(found)
 
 
-def _sentence(sentence: Sentence, content: str, said_at: datetime, rules: Sequence[Rule]) -> list[Reading]:
-    if sentence.is_unreal:
-        return []
-    low = sentence.text.lower()
+@dataclass(frozen=True)
+class _Sentence:
+    """A masked sentence and where it starts in the content."""
+
+    text: str
+    start: int
+
+    def matches(self, rules: Sequence[Rule], cues: Sequence[str]) -> list[tuple[Rule, re.Match[str]]]:
+        low = self.text.lower()
+        held = [cue for cue in cues if cue in low]
+        if not held:
+            return []
+        live = [rule for rule in rules if not rule.cue_set.isdisjoint(held)]
+        starts = clause_starts(self.text)
+        return [(rule, match) for rule in live for match in rule.matches(self.text, starts)]
+
+
+def _said(
+    sentence: _Sentence, matches: list[tuple[Rule, re.Match[str]]], content: str, said_at: datetime
+) -> list[Reading]:
+    """The readings of a sentence's matches that its manner allows; of two that overlap the first rule's."""
+    how = manner(sentence.text)
     taken: list[tuple[int, int]] = []
     found: list[Reading] = []
-    for rule in rules:
-        if (sentence.is_question and "anywhere" not in rule.flags) or (
-            sentence.is_reported and "reported" not in rule.flags
-        ):
+    for rule, match in matches:
+        if not _is_allowed(rule, how):
             continue
-        if not any(cue in low for cue in rule.cue_list):
-            continue
-        for match in rule.compiled.finditer(sentence.text):
-            for reading, span in _matched(rule, match, sentence, content):
-                if any(a < span[1] and span[0] < b for a, b in taken):
-                    continue
-                taken.append(span)
-                found.append(_timed(reading, match, sentence, said_at))
+        for reading, span in _matched(rule, match, sentence, content):
+            if any(a < span[1] and span[0] < b for a, b in taken):
+                continue
+            taken.append(span)
+            reported = replace(reading, level="reported") if how.is_reported else reading
+            found.append(_timed(reported, match, sentence, said_at))
     return sorted(found, key=lambda r: (r.span_start, r.span_end))
 
 
+def _is_allowed(rule: Rule, how: Manner) -> bool:
+    return not (
+        (how.is_unreal and "unreal" not in rule.flags)
+        or (how.is_question and "anywhere" not in rule.flags)
+        or (how.is_reported and "reported" not in rule.flags)
+        or (how.is_conditional and "conditional" not in rule.flags)
+    )
+
+
 def _matched(
-    rule: Rule, match: re.Match[str], sentence: Sentence, content: str
+    rule: Rule, match: re.Match[str], sentence: _Sentence, content: str
 ) -> Iterator[tuple[Reading, tuple[int, int]]]:
     """The readings of one match, each with the offsets of its object in the sentence."""
     groups = match.groupdict()
@@ -125,18 +158,33 @@ def _matched(
         start, end = trimmed(text[a:b], is_loose=is_loose, keeps_time=rule.keeps_time)
         start, end = first + a + start, first + a + end
         shown = content[sentence.start + start : sentence.start + end]
-        if not is_thing(shown) or HOLE in sentence.text[start:end] or len(shown.split()) > rule.most_words:
+        if not _is_object(rule, sentence.text, start, end):
             if rule.is_list:
                 break
             continue
         made = _made(rule, groups, subject, shown)
         if made:
-            last = max(end, match.end("s") if groups.get("s") else end)
+            is_whole = end == match.end("o")
+            last = max(end, match.end("s") if groups.get("s") else 0, match.end() if is_whole else 0)
             whole = (sentence.start + min(match.start(), start), sentence.start + last)
             lead = len(content[whole[0] : whole[1]]) - len(content[whole[0] : whole[1]].lstrip(" ,:;-"))
             yield replace(made, span_start=whole[0] + lead, span_end=whole[1]), (start, end)
 
 
+def _is_object(rule: Rule, text: str, start: int, end: int) -> bool:
+    """Whether these characters of a sentence say what is claimed, and all of it."""
+    shown = text[start:end]
+    return (
+        is_thing(shown)
+        and len(shown.split()) <= rule.most_words
+        and (rule.predicate in _MAY_POINT or not points(shown))
+        and HOLE not in shown
+        # The watched, read or played thing stood in quotes.
+        and not text[end:].lstrip(" ").startswith(HOLE)
+    )
+
+
+_MAY_POINT = ("rule", "decided", "located_at", "setting", "version")
 _NEW_CLAUSE = re.compile(
     r"(?:,? (?:and|but|so|or)|,)\s+(?:i|we|my|our|he|she|it|they|you|the|please|so|then|not|never"
     r"|no|there|even|keep|plan|though|one|that|this|need|want|feel|stairs)\b.*",
@@ -159,11 +207,11 @@ def read_tool(content: str, rules: Sequence[Rule]) -> list[Reading]:
     Returns:
         Readings in order of the text; a match that names no subject is none.
     """
-    whole = Sentence(content, 0)
+    whole = _Sentence(content, 0)
     taken: list[tuple[int, int]] = []
     found: list[Reading] = []
     for rule in rules:
-        for match in rule.compiled.finditer(content):
+        for match in rule.matches(content, (0,)):
             groups = match.groupdict()
             named = groups.get("s") or groups.get("a")
             if not named:
@@ -197,10 +245,8 @@ def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -
     return Reading(rule, subject, predicate, aspect, text, rule.level, 0, 0)
 
 
-def _timed(reading: Reading, match: re.Match[str], sentence: Sentence, said_at: datetime) -> Reading:
+def _timed(reading: Reading, match: re.Match[str], sentence: _Sentence, said_at: datetime) -> Reading:
     """The reading with the times that its sentence names, where they are times of the claim."""
-    if sentence.is_reported:
-        reading = replace(reading, level="reported")
     if reading.rule.keeps_time or reading.predicate in _TIMELESS:
         return reading
     has_changed = bool(_CHANGED.search(match.group()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,10 +13,11 @@ Level = Literal["firm", "stated", "reported"]
 """How sure: said of now and for good, said, or passed on from somebody else."""
 
 _NAME = (
-    r"(?-i:(?!(?:He|She|It|They|This|That|There|Who|You|We|The|And|But|Everyone|Everybody|Nobody"
+    r"(?-i:(?!(?:I|He|She|It|They|This|That|There|Who|You|We|The|And|But|Everyone|Everybody|Nobody"
     r"|Someone|People|Here|What|Which|If|My|Our|No|Yes|So|Then|One|All|Today|Monday|Tuesday"
     r"|Wednesday|Thursday|Friday|Saturday|Sunday|Tomorrow|Please|When|In|On|At|For|From|As|Just|Not"
-    r"|Also|Only|After|Before|Now|Since|While|Still|Sorry|Thanks)\b)[^\W\d_a-z][\w'-]*[^\W_]?)"
+    r"|Also|Only|After|Before|Now|Since|While|Still|Sorry"
+    r"|Thanks)\b)[^\W\d_a-z][\w-]*+(?:'[A-Z]\w+)?)"
 )
 _PLACE = (
     r"(?:the )?(?-i:[^\W\d_a-z][\w'.-]*(?:(?:,? (?:of |de |del |la |upon |on |am |an der |sur |the "
@@ -52,10 +54,10 @@ _FILLERS = (
     rf"|tomorrow|\d{{4}})"
     r"|one|two|correction|update|reminder|good news|please|also note|do note|of course)[,:!.]? )"
 )
-_LEAD = (
-    r"(?:^[\W_]*|(?<=[,:(!\x00\u2013\u2014-] )|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=because )"
-    r"|(?<=\bsince )|(?<= that )|(?<=\bas )|(?<=\bfrom now on ))"
-    rf"{_FILLERS}{{0,4}}"
+_LEAD = re.compile(
+    r"^[\W_]*|[,:(!\x00\u2013\u2014-] |\b(?:and|but|so|because|since|that|as|now on|says|said|told me"
+    r"|tells me|told us|confirms|confirmed) ",
+    re.IGNORECASE,
 )
 _ADVERBS = (
     r"(?: (?:really|always|usually|mostly|generally|normally|often|typically|currently|now|still"
@@ -68,13 +70,11 @@ _PERSON = (
     rf"|{_NAME})"
 )
 MACROS = {
-    "{L}": _LEAD,
     "{I}": rf"(?:i|we){_ADVERBS}",
     "{Im}": rf"(?:i'm|i am|im|we're|we are|i've been|we've been){_ADVERBS}",
     "{Ive}": rf"(?:i've|i have|i|we've|we have|we){_ADVERBS}",
     "{S}": rf"{_PERSON}{_ADVERBS}",
     "{be}": rf"(?:'m|'re|'s| am| are| is){_ADVERBS}",
-    "{SAYS}": r"(?:(?<=says )|(?<=said )|(?<=told me )|(?<=tells me )|(?<=told us )|(?<= that ))",
     "{NOT}": r"(?:don't|do not|doesn't|does not|dont|can't|cannot|can not|never|no longer)",
     "{NAME}": _NAME,
     "{PLACE}": _PLACE,
@@ -89,6 +89,25 @@ MACROS = {
 }
 
 
+_FILLER = re.compile(_FILLERS, re.IGNORECASE)
+_MOST_FILLERS = 4
+
+
+def clause_starts(text: str) -> list[int]:
+    """Where a clause of the speaker's own may start in a sentence, with and without words like also or well."""
+    starts: list[int] = []
+    for lead in _LEAD.finditer(text):
+        start = lead.end()
+        starts.append(start)
+        for _ in range(_MOST_FILLERS):
+            filler = _FILLER.match(text, start)
+            if not filler:
+                break
+            start = filler.end()
+            starts.append(start)
+    return sorted(set(starts))
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule.
@@ -96,8 +115,9 @@ class Rule:
     Args:
         predicate: What it claims.
         cues: Lower-case strings, ``|`` between them; a text without any of them cannot match.
-        pattern: Expression, case ignored, ``{…}`` from ``MACROS``. Group ``o`` is the object, ``s`` the
-            subject (absent or first person: the user), ``a`` the aspect, ``r`` what goes before the object.
+        pattern: Expression, case ignored, ``{…}`` from ``MACROS``; after ``{L}`` it matches only where a
+            clause starts. Group ``o`` is the object, ``s`` the
+            subject (absent or first person: the user), ``w`` whose the subject is, ``a`` the aspect, ``r`` what goes before the object.
         level: How sure.
         polarity: Of the claim.
         operation: Of the claim.
@@ -108,6 +128,7 @@ class Rule:
         shape: Object from its text, as ``no {}``.
         most_words: A longer object is no such object.
         flags: ``anywhere`` also in a question; ``reported`` also in others' words, then less sure;
+            ``loose`` with commas in the object; ``conditional`` also after if; ``unreal`` also after could or would;
             ``not_a_choice`` not where the object is a choice of ``lexicon.ASPECT_WORDS``.
     """
 
@@ -125,14 +146,20 @@ class Rule:
     most_words: int = 9
     flags: tuple[str, ...] = ()
     compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    cue_set: frozenset[str] = field(init=False, repr=False, compare=False)
+    is_anchored: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        text = self.pattern
+        text = self.pattern.removeprefix("{L}")
         for name, becomes in MACROS.items():
             text = text.replace(name, becomes)
         object.__setattr__(self, "compiled", re.compile(text, re.IGNORECASE))
+        object.__setattr__(self, "cue_set", frozenset(self.cues.split("|")))
+        object.__setattr__(self, "is_anchored", self.pattern.startswith("{L}"))
 
-    @property
-    def cue_list(self) -> tuple[str, ...]:
-        """The cues one by one."""
-        return tuple(self.cues.split("|"))
+    def matches(self, text: str, starts: Sequence[int]) -> list[re.Match[str]]:
+        """Where the rule matches: an anchored one at the starts of clauses, another anywhere."""
+        if not self.is_anchored:
+            return list(self.compiled.finditer(text))
+        found = (self.compiled.match(text, start) for start in starts)
+        return [match for match in found if match]

@@ -58,8 +58,9 @@ PLANS = (
         r"{L}my (?:main |big |long-term )?goal(?: this year| for this year| for \d+| now)? is "
         r"(?:to )?(?P<o>.+)", keeps_time=True, most_words=14),
     Rule("goal", "want to|trying to|aiming to|hoping to|working towards",
-        rf"{{L}}(?:i|we) (?:really )?want to (?P<o>{_AIM}\b[^.;!?]*\b(?:this|next|by|before|within"
-        rf"|until|one day|in (?:under|less|\d|the|a)|\d+|someday|a|an)\b[^.;!?]*)",
+        rf"{{L}}(?:i|we) (?:really )?want to (?P<o>{_AIM}\b(?! (?:this|it|that|these"
+        rf"|some)\b)[^.;!?]*\b(?:this (?:year|month|summer|autumn|winter|spring)|next|by|before"
+        rf"|within|until|one day|in (?:under|less|\d|the|a)|\d+|someday|a|an)\b[^.;!?]*)",
         keeps_time=True, most_words=12),
     Rule("goal", "trying to|aiming to|hoping to",
         rf"{{L}}(?:i'm|i am|we're|we are) (?:trying|aiming|hoping) to (?P<o>(?:{_AIM}|eat|drink"
@@ -67,19 +68,19 @@ PLANS = (
     Rule("goal", "saving", r"{L}(?:i'm|i am|we're|we are)(?: still)? saving(?: up)? for (?P<o>.+)", shape="save up for {}",
         most_words=8),
     Rule("deadline", "deadline",
-        r"(?:{L}|{SAYS})the deadline (?:for|of) (?P<s>(?:the |my |our )?[\w' -]+?) (?:is|was|has "
-        r"been|has|will be)(?: now| moved to| moved| extended to| still)* (?P<o>(?:on )?{DATE})",
+        r"{L}the deadline (?:for|of) (?P<s>(?:the |my |our )?[\w' -]+?) (?:is|was|has been|has"
+        r"|will be)(?: now| moved to| moved| extended to| still)* (?P<o>(?:on )?{DATE})",
         keeps_time=True, flags=("reported",)),
     Rule("deadline", "deadline",
-        r"(?:{L}|{SAYS})the (?P<s>[\w' -]+?) deadline (?:is|was|has been|has|will be)(?: now| "
-        r"moved to| moved| extended to| still)* (?P<o>(?:on )?{DATE})", keeps_time=True, flags=("reported",)),
+        r"{L}the (?P<s>[\w' -]+?) deadline (?:is|was|has been|has|will be)(?: now| moved to| moved"
+        r"| extended to| still)* (?P<o>(?:on )?{DATE})", keeps_time=True, flags=("reported",)),
     Rule("deadline", "deadline",
         r"{L}(?:the|our|my) (?P<s>deadline)(?: has| was| is)?(?: now| been)* (?:moved|extended"
         r"|pushed|shifted|brought forward) (?:back )?to (?P<o>{DATE}(?: {DATE})?)",
         keeps_time=True, level="firm"),
     Rule("deadline", " due ",
-        r"(?:{L}|{SAYS})(?P<s>(?:the|my|our) [\w' -]+?) (?:is|are) due(?: back| in| on| by| at)* "
-        r"(?P<o>{DATE})", keeps_time=True, flags=("reported",)),
+        r"{L}(?P<s>(?:the|my|our) [\w' -]+?) (?:is|are) due(?: back| in| on| by| at)* (?P<o>{DATE})",
+        keeps_time=True, flags=("reported",)),
     Rule("deadline", "handed in|submitted|filed|finished|delivered|be paid|ready by|be done",
         r"{L}(?P<s>(?:the|my|our) [\w' -]+?) (?:has to|have to|needs to|need to|must) be (?:handed "
         r"in|submitted|filed|finished|delivered|paid|ready|done|in|completed)(?: by| before| on)? "
@@ -94,7 +95,7 @@ PLANS = (
         r"{L}(?:i|we) (?:don't|do not|can't|won't|cannot) (?:want to |wanna )?(?:spend|pay) "
         r"(?:more than|over) (?P<o>{MONEY})(?: (?:on|for) (?P<a>(?:the |a |my |our )?[\w "
         r"-]+?)(?={END}| (?:this|please|and|so)\b))?"),
-    Rule("budget", "for the|for my|for our|for a",
+    Rule("budget", "i have |we have |can spend|i've got |we've got |will spend|can pay",
         r"{L}(?:i|we) (?:have|can spend|will spend|'ve got|can pay) (?:about |around |up to |at "
         r"most )?(?P<o>{MONEY}) (?:for|on) (?P<a>(?:the|a|my|our) [\w -]+?){END}"),
     Rule("budget", "under |below |up to ",
@@ -108,11 +109,65 @@ PLANS = (
         most_words=16),
     Rule("decided", "decided|agreed",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| finally| all| both| now)* (?:decided|agreed) (?:to|on"
-        r"|that) (?P<o>.+)", most_words=16),
+        r"|that) (?P<o>(?!.*\b(?:yesterday|today|this at|tonight)\b).+)", most_words=16),
     Rule("decided", "going with|go with|settled on",
         r"{L}(?:we're|we are|i'm|i am|we'll|we've|i've)(?: now)? (?:going with|go with|settled on) "
         r"(?P<o>(?!(?:the (?:first|second|third|last|other|blue|red)|it|that|this|you|him|her|them"
         r"|my)\b).+)", most_words=10),
+    Rule("plans",
+        "we fly|i fly|we travel|i travel|we drive|we're visiting|i'm visiting|we leave for|i leave "
+        "for",
+            r"{L}(?:in \w+ |next \w+ |on \w+ |this \w+ |at (?:easter|christmas) )?(?:i|we)(?:'re|'m"
+            r"| are| am|'ll| will)? (?:fly|travel|drive|go|visiting|visit|flying|leave) (?:to |for "
+            r")?(?P<o>{PLACE} (?:for|in|on|with|next|from|over|until|at) .+)",
+            keeps_time=True, most_words=12),
+    Rule("plans",
+        "surgery|operation|interview|appointment|exam|flight|wedding|check-up|driving lesson"
+        "|viewing|scan",
+            rf"{{L}}(?:i|we)(?: have|'ve got|'ve) (?P<o>(?:my|our|an?|the) (?:[\w'-]+ "
+            rf"){{0,3}}(?:{_EVENT}|driving lesson)(?: (?:at|with|in) (?:the )?[\w ]+?)? (?:on|next"
+            rf"|this|in) .+)", keeps_time=True, most_words=14),
+    Rule("plans", "expecting",
+        r"{L}(?:i'm|we're|i am|we are) (?P<o>expecting (?:our|a|my|twins|another)\b.*)",
+        keeps_time=True, most_words=10),
+    Rule("plans", "is off|is cancelled|is canceled|called off|fell through|not happening",
+        r"{L}(?P<o>(?:the|our|my) (?:[\w-]+ )?(?:trip|holiday|wedding|visit|move|tour|flight|party"
+        r"|vacation|concert)(?: (?:to|with|in|at|of) [\w ]+?)?) (?:is off|is cancelled|is canceled"
+        r"|was cancelled|was canceled|got cancelled|has been cancelled|fell through|isn't happening"
+        r"|is not happening)", operation="retract"),
+    Rule("goal", "i'd like to be|i want to be|my aim|my dream|my target|aim is",
+        r"{L}(?:my (?:aim|target|ambition) is (?:to )?|by [\w ]+ i(?:'d like| want) to be "
+        r")(?P<o>.+)", keeps_time=True, most_words=10, flags=("unreal",)),
+    Rule("goal",
+        "i want to learn|i want to run|want to become|want to write|want to finish|want to quit"
+        "|want to lose|want to save|want to climb|want to read",
+            rf"{{L}}(?:i|we) (?:really |finally )?want to (?P<o>(?:learn|become|quit|lose|climb"
+            rf"|master)\b(?! (?:this|it|that|more|about|how|what)\b).+)", keeps_time=True, most_words=10),
+    Rule("deadline",
+        " closes on| ends on| expires on| closes | runs out on| is due| due on| due by| due back| "
+        "until the",
+            r"{L}(?P<s>(?:the|my|our) [\w' -]+?) (?:closes|ends|expires|runs out|starts|is due"
+            r"|falls due)(?: on| by)? (?P<o>{DATE})", keeps_time=True, flags=("reported",)),
+    Rule("deadline", "hand in|submit|file |deliver|send in|turn in",
+        r"{L}(?:i|we) (?:have to|must|need to|should) (?:hand in|submit|file|deliver|send in|turn "
+        r"in|pay|finish) (?P<s>(?:the|my|our) [\w' -]+?) (?:by|before|on|until) (?P<o>{DATE})",
+        keeps_time=True),
+    Rule("deadline", "extended the deadline|moved the deadline|pushed the deadline|postponed the deadline",
+        r"{L}(?:they|we|the \w+|{NAME}) (?:have |has |just |now )*(?:extended|moved|pushed"
+        r"|postponed|shifted) the deadline (?:for|of) (?P<s>(?:the |my |our )?[\w' -]+?) (?:back "
+        r")?to (?P<o>{DATE})", keeps_time=True, level="firm", flags=("reported",)),
+    Rule("budget", "at most|no more than|maximum|can spend|tops",
+        r"{L}for (?P<a>the [\w -]+?|a [\w -]+?|my [\w -]+?),? (?:i|we) (?:can|could|will|would|have"
+        r"|want to|don't want to) ?(?:spend|pay)?(?: about| around| more than| up to)? "
+        r"(?P<o>{MONEY}|\d[\d.,]*)(?: at most| max(?:imum)?| tops|[,.;!]|$)"),
+    Rule("decided", "decision",
+        r"{L}(?:decision(?: taken| made)?|final decision|the decision): (?:we |i )?(?P<o>.+)", most_words=14),
+    Rule("decided", "we chose|i chose|we picked|we've chosen|i've chosen|opted for",
+        r"{L}(?:i|we)(?:'ve| have)?(?: finally| now)? (?:chose|chosen|picked|opted for) "
+        r"(?P<o>(?!(?:it|that|this|you|the (?:first|second|third|wrong|right|blue|red))\b).+)", most_words=9),
+    Rule("decided", "decided",
+        r"{L}(?:i'm|i am|we're|we are) not going to (?P<o>[\w ]+?),? (?:that's )?decided", polarity="negative",
+        most_words=10),
 )
 
 RULINGS = (
@@ -127,14 +182,23 @@ RULINGS = (
     Rule("rule", "note",
         r"{L}(?:please )?note(?: this| it)?(?: on the file| down| in the file)?(?:,? please)?: "
         r"(?P<o>[^:]*\b(?:only|never|always|must)\b.*)", most_words=30, keeps_time=True),
-    Rule("rule", "from now on", r"{L}?from now on,? (?P<o>(?:every|all|each|no|only|any) .+)",
+    Rule("rule", "from now on", r"from now on,? (?P<o>(?:every|all|each|no|only|any) .+)",
         most_words=25, keeps_time=True),
     Rule("rule", "everywhere|throughout",
         r"{L}(?:i|we) (?:always )?(?P<o>(?:store|keep|write|name|format|use) .+ (?:everywhere"
         r"|throughout))", most_words=20),
     Rule("rule", "always |never ",
         rf"^\W*(?:(?:and|please|also|nice|good|ok|okay|great|but|so|then|thanks)[,.]? "
-        rf")*(?P<o>(?:never|always) {_ORDER}\b.+)", most_words=25, keeps_time=True),
+        rf")*(?P<o>(?:never|always) {_ORDER}\b(?! (?:up|in)\b).+)", most_words=25, keeps_time=True),
+    Rule("rule", "don't ever|do not ever|under no circumstances",
+        rf"{{L}}(?:please )?(?P<o>(?:don't|do not) ever {_ORDER}\b.+|under no circumstances .+)",
+        most_words=25, keeps_time=True),
+    Rule("rule", "from now on|in future|going forward|in the future",
+        r"{L}(?P<o>(?:every|all|each|no) [\w' -]+? (?:needs?|gets?|must|has to|have to|goes?"
+        r"|should)\b.+?),? (?:from now on|in future|going forward|in the future)",
+        most_words=20, keeps_time=True),
+    Rule("rule", "always ", rf"^\W*(?:please |and please |so please )(?P<o>always {_ORDER}\b.+)",
+        most_words=25, keeps_time=True),
 )
 
 TOOLS = (
@@ -154,8 +218,8 @@ TOOLS = (
         r"us(?:e|ing) (?P<o>(?-i:[A-Z])[\w.+#/-]*(?: (?-i:[A-Z0-9])[\w.+#-]*)*(?:(?:,| and|, and) "
         r"(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)*)", is_list=True, most_words=4),
     Rule("uses", "wheelchair|hearing aid|screen reader|walking stick|crutches",
-        r"(?:{L}|\bthat )i use (?P<o>an? (?:wheelchair|hearing aid|screen reader|walking stick"
-        r"|walker|white cane|cpap machine))"),
+        r"{L}i use (?P<o>an? (?:wheelchair|hearing aid|screen reader|walking stick|walker|white "
+        r"cane|cpap machine))"),
     Rule("uses", "runs ",
         r"{L}my (?:laptop|desktop|phone|computer|server|machine|pc) runs (?P<o>[\w.+-]+(?: "
         r"[\w.]+)?)", most_words=3),
@@ -173,18 +237,34 @@ TOOLS = (
         r"{L}(?:i|we)(?:'ve| have)?(?: just| finally| recently)? bought (?P<o>an? (?!(?:few|couple"
         r"|lot|bit|ticket|coffee|round)\b).+)", most_words=6),
     Rule("owns", "i drive |i ride ", r"{L}i (?:drive|ride) (?P<o>an? [\w -]+)", most_words=6),
-    Rule("owns",
-        "camera|bike|bicycle|car|motorbike|piano|guitar|printer|laptop|boat|phone|tablet|telescope"
-        "|sewing machine|drone|van",
-            r"{L}(?:i|we)(?: have|'ve got) (?P<o>an? (?:(?-i:[A-Z0-9])[\w.-]* ){1,3}(?:camera|bike"
-            r"|bicycle|car|motorbike|piano|guitar|printer|laptop|boat|phone|tablet|telescope"
-            r"|sewing machine|drone|van))\b", most_words=7),
+    Rule("owns", "i have a|i've got a|we have a|we've got a",
+        r"{L}(?:i|we)(?: have|'ve got) (?P<o>an? (?:(?-i:[A-Z0-9])[\w.-]* ){1,3}(?:camera|bike"
+        r"|bicycle|car|motorbike|piano|guitar|printer|laptop|boat|phone|tablet|telescope|sewing "
+        r"machine|drone|van))\b", most_words=7),
     Rule("account", "username|user name|handle|login",
         r"{L}my (?:user ?name|handle|login)(?: (?:on|for|at) (?P<a>(?-i:[A-Z])[\w.-]*))? is "
         r"(?P<o>@?[\w.-]+)"),
-    Rule("account", " plan",
+    Rule("account", "i'm on the|i am on the|we're on the|we are on the|still on the",
         r"{L}(?:i'm|i am|we're|we are)(?: still| now)? on the (?P<o>(?-i:[A-Z])\w+ plan)(?: (?:of"
         r"|at|with) (?P<a>(?-i:[A-Z])[\w.-]*))?"),
+    Rule("uses", "ditched|replaced|dropped|abandoned|swapped",
+        r"{L}(?:i|we)(?:'ve| have)?(?: just| finally| recently)? (?:ditched|replaced|dropped"
+        r"|abandoned|swapped) (?P<o>(?-i:[A-Z])[\w.+#-]*)(?= (?:for|with|by|in favour of) )", operation="retract",
+        most_words=3),
+    Rule("uses", "ditched|replaced|dropped|abandoned|swapped",
+        r"(?:ditched|replaced|dropped|abandoned|swapped) (?-i:[A-Z])[\w.+#-]* (?:for|with|by|in "
+        r"favour of) (?P<o>(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)", level="firm", most_words=4),
+    Rule("uses",
+        "machine is|laptop is|with debian|with fedora|with ubuntu|with arch|with linux|with windows",
+            r"{L}my (?:main |work |home |new )?(?:machine|laptop|computer|desktop|pc) is [^.;!?]*? "
+            r"with (?P<o>debian|fedora|ubuntu|arch|linux|windows(?: \d+)?|nixos)\b"),
+    Rule("uses", " live in | lives in |tracked in|managed in",
+        r"{L}(?:all )?our (?:tickets|docs|documents|tasks|notes|issues|invoices|bugs|roadmap|code) "
+        r"(?:all )?(?:lives?|is|are|sits?)(?: (?:kept|tracked|managed|stored))? in "
+        r"(?P<o>(?-i:[A-Z])[\w.+-]*)"),
+    Rule("uses", "i work with|i work in|i write everything in|i do everything in",
+        r"{L}i (?:do everything|write everything|keep everything|take notes|write notes|keep my "
+        r"notes) in (?P<o>(?-i:[A-Z])[\w.+#-]*)", most_words=3),
 )
 
 _AMOUNT = (
@@ -228,5 +308,22 @@ SYSTEMS = (
     Rule("costs", "went up to|rose to|went down to|price is|rent is",
         r"{L}(?P<s>(?:the |our |my )?[\w' -]+?)(?: just| now| has)? (?:went up to|rose to|went "
         r"down to|is now|dropped to) (?P<o>{MONEY})"),
+    Rule("limit", "caps us at|limits us to|caps at|throttles",
+        rf"{{L}}(?:the|our) (?P<s>[\w' -]+?) (?:caps us at|limits us to|caps at|throttles us (?:at"
+        rf"|to)|lets us make) (?P<o>{_AMOUNT}{_PER})", aspect="="),
+    Rule("limit", "bigger than|larger than|more than|exceed|over ",
+        r"{L}(?P<s>(?:the |our )?[\w' -]+?) (?:can't|cannot|can not|must not|may not|mustn't) "
+        r"(?:be (?:bigger|larger) than|exceed) (?P<o>\d[\d.,]* ?(?:mb|gb|tb|kb))", aspect="size"),
+    Rule("version", "still on|is on|are on|upgraded|updated to",
+        r"{L}(?:production|staging|prod|dev|the server|everything) is (?:still |now )?(?:on|running"
+        r"|at) (?P<s>(?-i:[A-Z])[\w+#-]*) (?P<o>v?\d+\.\d[\w.-]*)"),
+    Rule("costs", "raised|lowered|increased",
+        r"{L}(?:the |our |my )?(?:landlord|[\w-]+) (?:has )?(?:raised|increased|lowered) (?P<s>the "
+        r"[\w -]+?) to (?P<o>{MONEY})"),
+    Rule("costs", "raised its|increased its|lowered its",
+        r"{L}(?P<s>(?:the|our|my) [\w -]+?) (?:has )?(?:raised|increased|lowered) its (?:fees?"
+        r"|prices?|rates?) to (?P<o>{MONEY})"),
+    Rule("costs", "charges|charge ",
+        r"{L}(?P<s>(?:the|our|my) [\w -]+?) charges(?: us| me)? (?P<o>{MONEY})"),
 )
 RULES = (*RULINGS, *PLANS, *TOOLS, *SYSTEMS)

@@ -44,4 +44,11 @@ RULES = (
         rf"(?-i:(?:[A-Z][\w'-]+ ){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
     Rule("deadline", "deadline", r"(?:^|(?<=\. ))(?P<s>[\w -]+?) deadline(?: is|:) (?P<o>{DATE})",
         keeps_time=True),
+    Rule("version", "/", r"\b(?P<s>[a-z][a-z-]+)/(?P<o>\d+\.\d+\.\d+)\b"),
+    Rule("located_at", "located at",
+        rf"(?P<s>(?:the |our )?[\w' -]+?) is located at (?P<o>\d+\w? (?-i:(?:[A-Z][\w'-]+ "
+        rf"){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
+    Rule("limit", "allows up to",
+        r"(?:your |the )?(?P<s>[\w -]+?) allows(?: up to)? (?P<o>\d[\d.,]*k? ?(?:users|seats"
+        r"|projects|requests|calls|members)(?: per \w+)?)", aspect="="),
 )

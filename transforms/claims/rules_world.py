@@ -28,6 +28,17 @@ GERMAN = (
     Rule("prefers", "auf deutsch|auf englisch",
         r"(?:bitte )?(?:antworte|schreib|schreibe|antworten sie|sprich)(?: \w+){0,3} auf "
         r"(?P<o>deutsch|englisch|französisch|spanisch)", aspect="language"),
+    Rule("allergic_to", "ich vertrage kein", rf"(?:^\W*|, )ich vertrage keine?n? (?P<o>{_W})"),
+    Rule("prefers", "ich trinke kein", rf"(?:^\W*|, )ich trinke keinen? (?P<o>{_W})", aspect="drink",
+        polarity="negative"),
+    Rule("lives_in", "wohne ich in|lebe ich in|wohnen wir in",
+        rf"(?:^|, )[\w ]{{2,25}}(?:wohne|lebe|wohnen) (?:ich|wir) in "
+        rf"(?P<o>(?-i:[^\W\d_a-z]){_REST})"),
+    Rule("likes", "ich hasse|ich liebe",
+        rf"(?:^\W*|, )ich liebe (?P<o>(?-i:[^\W\d_a-z]){_REST})(?=[.,!]|$)"),
+    Rule("likes", "ich hasse", rf"(?:^\W*|, )ich hasse (?P<o>(?-i:[^\W\d_a-z]){_REST})(?=[.,!]|$)",
+        polarity="negative"),
+    Rule("diet", "ich esse kein", rf"(?:^\W*|, )ich esse keine?n? (?P<o>{_W})", shape="kein {}"),
 )
 ROMANCE = (
     Rule("name", "me llamo|mi nombre es",
@@ -56,6 +67,23 @@ ROMANCE = (
         r"\w+)?)(?=[.,!]|$)"),
     Rule("lives_in", "moro em", rf"(?:^\W*|, )moro em (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
     Rule("lives_in", "abito a|vivo a", rf"(?:^\W*|, )(?:abito|vivo) a (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
+    Rule("likes", "odio ", r"(?:^\W*|, )odio (?P<o>(?:el |la |los |las )\w+)", polarity="negative"),
+    Rule("works_as", "soy ",
+        r"(?:^\W*|, )soy (?P<o>\w*(?:profesor|enfermer|ingenier|médic|abogad|cociner|arquitect"
+        r"|carpinter|maestr|camarer)[oa]?)\b"),
+    Rule("lives_in", "y vivo en|vivo en", rf" y vivo en (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
+    Rule("lives_in", "j'habite ", rf"(?:^\W*|, )j'habite (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
+    Rule("likes", "je déteste", r"(?:^\W*|, )je déteste (?P<o>(?:le |la |les |l')\w+)", polarity="negative"),
+    Rule("works_as", "je travaille comme|je suis",
+        r"(?:^\W*|, )je (?:travaille comme|suis) (?P<o>infirmi(?:er|ère)|professeure?|ingénieure?"
+        r"|avocate?|médecin|cuisini(?:er|ère)|boulang(?:er|ère)|enseignante?)\b"),
+    Rule("likes", "mi piace|mi piacciono",
+        r"(?:^\W*|, )mi piac(?:e|ciono)(?: molto| tanto)? (?P<o>(?:il |la |lo |i |le |gli |l')\w+)"),
+    Rule("likes", "non mi piace|non mi piacciono",
+        r"(?:^\W*|, )non mi piac(?:e|ciono) (?P<o>(?:il |la |lo |i |le |gli |l')\w+)", polarity="negative"),
+    Rule("diet", "não como|no como",
+        r"(?:^\W*|, )(?:eu )?n(?:ão|o) como (?P<o>carne|peixe|pescado|cerdo|porco|gluten|glúten)\b",
+        shape="no {}"),
 )
 EASTERN = (
     Rule("lives_in", "я живу в", rf"(?:^\W*|, )я живу в (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
@@ -85,5 +113,12 @@ EASTERN = (
     Rule("lives_in", "에 살아|에 삽니다|에 살고",
         r"(?:^\W*|, )(?:저는 |나는 )?(?P<o>[가-힣]{1,8})에 (?:살아요|삽니다|살고 있어요|살고 "
         r"있습니다)"),
+    Rule("diet", "素食", r"(?:^|[，。,！ ])我是(?P<o>素食者|素食主义者)"),
+    Rule("lives_in", "我搬到",
+        rf"(?:^|[，。,！ ])我(?:刚|已经)?搬(?:到|去)(?P<o>{_CJK}{{2,6}}?)了?(?=[，。,！]|$)"),
+    Rule("name", "名前は", rf"(?:^|[、。 ])(?:私の)?名前は(?P<o>{_CJK}{{1,6}}?)です"),
+    Rule("lives_in", "я переехал", rf"(?:^\W*|, )я переехала? в (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
+    Rule("likes", "я люблю|я не люблю", rf"(?:^\W*|, )я люблю (?P<o>{_W})(?=[.,!]|$)"),
+    Rule("likes", "я не люблю", rf"(?:^\W*|, )я не люблю (?P<o>{_W})(?=[.,!]|$)", polarity="negative"),
 )
 RULES = (*GERMAN, *ROMANCE, *EASTERN)

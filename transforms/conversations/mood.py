@@ -64,16 +64,15 @@ _SENTENCE_END = re.compile(r"[.!?。！？\n]+(?=\s|$|[^\x00-\u2fff])")
 _CLAUSE = re.compile(r"[.;:!?。！？；…\n]+|,|，|、")
 _BUT = re.compile(
     r"\b(?:but|however|although|though|yet|except|aber|jedoch|obwohl|pero|aunque|mais|pourtant|ma|però|mas"
-    r"|porém|но|зато)\b"
-    r"|但是?|不过|可是|けど|けれど|でも|しかし|ですが|だが|하지만|그런데"
+    r"|porém|но|зато)\b|但是?|不过|可是|けど|けれど|でも|しかし|ですが|だが|하지만|그런데"
 )
 _IF = re.compile(r"^\s*(?:if|in case|unless|falls|wenn|si|se|если|如果|要是|もし)\b")
 _NOT = frozenset(NEGATIONS.split())
 _MORE = frozenset(INTENSIFIERS.split())
 _LESS = frozenset(DIMINISHERS.split())
 _NEGATED_AFTER = re.compile(
-    r"^(?:く|い|しく)?(?:じゃ|では|は)?(?:な(?:い|か|く)|ありませ)|^く(?:な(?:い|か)|ありませ)"
-    r"|^(?:지|하지) ?(?:않|못)"
+    r"^(?:く|い|しく)?(?:じゃ|では|は)?(?:な(?:い|か|く)|ありませ)|^く(?:な(?:い|か)|ありませ)|^(?:지"
+    r"|하지) ?(?:않|못)"
 )
 _NEGATED_BEFORE = re.compile(r"(?:不|没|沒|(?<!特)別|(?<!特)别|无|未|不太|不怎么|不是很|没有|안|못|안 )$")
 
@@ -140,7 +139,8 @@ def moods(texts: pl.Series) -> pl.DataFrame:
 def _read(plain: pl.Series) -> pl.DataFrame:
     """Texts that may carry mood, with what is told of each by expressions over all of them."""
     low, text = pl.col("lower"), pl.col("plain")
-    marked = plain.to_frame().with_columns(lower=text.str.to_lowercase())
+    lowered = text.str.to_lowercase().str.replace_all(_ELIDED, "${1} ${2}")
+    marked = plain.to_frame().with_columns(lower=lowered)
     told = marked.with_columns(
         is_sarcastic=low.str.contains(SARCASM),
         has_sign=text.str.contains_any(list(_SIGNS)),
@@ -152,7 +152,7 @@ def _read(plain: pl.Series) -> pl.DataFrame:
     )
     bare = held.with_columns(lower=low.str.replace_all(_NEUTRAL, " "))
     bare = bare.with_columns(is_courteous=low.str.contains(_ACKNOWLEDGED))
-    return bare.with_columns(lower=low.str.replace(_ACKNOWLEDGED, " ").str.replace_all(_ELIDED, "${1} ${2}"))
+    return bare.with_columns(lower=low.str.replace(_ACKNOWLEDGED, " "))
 
 
 def squash(total: float) -> float:
@@ -222,11 +222,11 @@ def _valences(clause: str, language: str | None) -> list[float]:
             found.append(valence * _turn(tokens[max(0, at - _REACH) : at], valence, language))
     for match in _ANYWHERE.finditer(clause):
         valence = _STEMS_ANYWHERE[match.group()]
-        before, after = (
-            clause[max(0, match.start() - 4) : match.start()],
-            clause[match.end() : match.end() + 6],
+        if not valence:  # a longer word that only looks like one of mood
+            continue
+        is_denied = _NEGATED_BEFORE.search(clause[: match.start()]) or _NEGATED_AFTER.match(
+            clause[match.end() :]
         )
-        is_denied = _NEGATED_BEFORE.search(before) or _NEGATED_AFTER.match(after)
         found.append(valence * (NEGATED if is_denied else 1.0))
     return found
 

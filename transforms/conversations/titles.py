@@ -10,28 +10,22 @@ _DECORATION = r"(?m)^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+|[*`]{1,3}|#{2,3}"
 _CONTROL = r"[\p{Cc}\p{Cf}--[\u{200c}\u{200d}]]"
 _GREETING = (
     r"(?i)^(?:(?:hi|hello|hey|hiya|howdy|good (?:morning|afternoon|evening|day)|morning|hola"
-    r"|buen[oa]s (?:días|tardes|noches)"
-    r"|bonjour|bonsoir|salut|hallo|guten (?:morgen|tag|abend)|moin|servus|ciao|buongiorno|olá|bom dia"
-    r"|boa tarde"
-    r"|привет|здравствуйте|добрый день|ok(?:ay)?|so|well|thanks|thank you|again)(?: there| again| everyone"
-    r"| all| team)?"
-    r"(?:[\s,!.:;–—-]+|$))+"
-    r"|^(?:你好|您好|早上好|こんにちは|おはよう(?:ございます)?|こんばんは|안녕하세요)[\s，、。！!,.]*"
+    r"|buen[oa]s (?:días|tardes|noches)|bonjour|bonsoir|salut|hallo|guten (?:morgen|tag|abend)|moin|servus"
+    r"|ciao|buongiorno|olá|bom dia|boa tarde|привет|здравствуйте|добрый день|ok(?:ay)?|so|well|thanks"
+    r"|thank you|again)(?: there| again| everyone| all| team)?(?:[\s,!.:;–—-]+|$))+|^(?:你好|您好|早上好"
+    r"|こんにちは|おはよう(?:ございます)?|こんばんは|안녕하세요)[\s，、。！!,.]*"
 )
 _POLITE = (
     r"(?i)^(?:(?:please|pls|kindly|can you|could you|would you|will you|i (?:need|want) you to|i(?:'d|’d"
-    r"| would) like you to"
-    r"|help me(?: to)?|bitte|kannst du(?: mir)?|könn(?:t|te)st du|können sie|por favor|puedes|s'il (?:te"
-    r"|vous) plaît"
-    r"|peux-tu|pouvez-vous|per favore|puoi)(?: please)?[\s,]+)+"
+    r"| would) like you to|help me(?: to)?|bitte|kannst du(?: mir)?|könn(?:t|te)st du|können sie|por favor"
+    r"|puedes|s'il (?:te|vous) plaît|peux-tu|pouvez-vous|per favore|puoi)(?: please)?[\s,]+)+"
 )
 _FIRST_SENTENCE = r"(?s)^(.{12,}?(?:\S{2}[.!?…]+[\"”’)]*|[。！？]))(?:\s|\p{L}|$)"
 _SMALL_TALK = (
     r"(?i)^\W*(?:(?:yes|no|yep|nope|sure|great|cool|nice|perfect|thanks?|thank you|thx|got it|sounds good"
-    r"|no problem|bye|test"
-    r"|ping|how are you(?: doing)?(?: today)?|what'?s up|are you there|gracias|merci|danke|grazie|spasibo"
-    r"|спасибо|谢谢|好的"
-    r"|はい|ありがとう(?:ございます)?|네|감사합니다|you|very much|so much|a lot|there|ok(?:ay)?)\W*)+$"
+    r"|no problem|bye|test|ping|how are you(?: doing)?(?: today)?|what'?s up|are you there|gracias|merci"
+    r"|danke|grazie|spasibo|спасибо|谢谢|好的|はい|ありがとう(?:ございます)?|네|감사합니다|you|very much"
+    r"|so much|a lot|there|ok(?:ay)?)\W*)+$"
 )
 _UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}\u{ac00}-\u{d7af}]"
 _MIN_LETTERS, _MIN_UNSPACED = 8, 4

@@ -11,6 +11,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from transforms.facts.wording import are_forms
+
 _NUMBERS = (
     "zero null|one first once uno eins|two second twice zwei dos deux|"
     "three third thrice drei tres trois|four fourth vier cuatro quatre|five fifth fünf cinco cinq|"
@@ -18,6 +20,7 @@ _NUMBERS = (
     "nine ninth neun nueve neuf|ten tenth zehn diez dix|"
     "eleven eleventh elf|twelve twelfth dozen zwölf doce douze"
 )
+_FRACTIONS = {"half": "1/2", "halb": "1/2", "medio": "1/2", "demi": "1/2", "double": "2", "single": "1"}
 _NEGATIONS = (
     "no not never none nothing nobody without neither nor cannot non lacks avoid avoids avoiding except"
     " nicht kein keine keinen keiner nie ohne sin nunca jamás ningún ninguna pas jamais sans aucun aucune"
@@ -37,7 +40,7 @@ _CLASSES = (
     "enable/enabled disable/disabled|open closed|start stop|begin end|buy sell|win lose|push pull|"
     "increase decrease|raise lower|minimum maximum|min max|accept reject|include exclude|add remove|"
     "read write|input output|public private|internal external|first last|cheap expensive|fast slow|"
-    "fresh frozen|raw cooked|hard soft|male female|married single divorced|chronic acute|junior senior|"
+    "fresh frozen|raw cooked|hard soft|male female|married divorced|chronic acute|junior senior|"
     "assistant associate|acoustic electric|frontend backend|dev staging prod|development production|"
     "love hate|like dislike|join leave|arrive depart|arrival departure|import export|upload download|"
     "red orange yellow green blue purple pink brown black white grey/gray|"
@@ -56,11 +59,19 @@ _SIGN_CLASSES = (
 )  # fmt: skip
 """The same of scripts without blanks: of these characters."""
 _ORDERING = (
-    "over than before after from into instead versus but without no not rather statt als von vor nach"
+    "over than before after from into for instead versus but without no not rather statt als von vor nach"
     " sobre antes desde sin avant après plutôt depuis sans вместо до после из без чем"
 )
 """Where one of these stands, words that change places change the meaning."""
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "anti", "de", "mis", "hypo", "hyper", "не")
+_FILLERS = (
+    "a an the of in on at to with by and or who that which as is are be her his my our your their its it"
+    " this these those some any all each every named called always"
+    " der die das den dem des ein eine einen einem einer und oder in im am zu zum zur mit auf bei"
+    " el la los las un una unos unas y o de del en al con su mi le les une et ou du des au aux à dans"
+    " и или в во на с со к у о об по"
+)
+"""Words that may come or go."""
 _LEGAL_FORMS = "inc ltd llc corp corporation gmbh ag co company plc sa"
 """Capitalised words that are no name."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -76,14 +87,14 @@ class Signature:
 
     Attributes:
         words: Case-folded words in order.
-        names: Case-folded words that are written with a capital.
+        names: Case-folded words that are written with a capital, in order.
         codes: Numbers, and words with digits or signs inside, sorted.
         negations: How many words deny.
         classes: Of each list of words that exclude each other, those that stand in it.
     """
 
     words: tuple[str, ...]
-    names: frozenset[str]
+    names: tuple[str, ...]
     codes: tuple[str, ...]
     negations: int
     classes: frozenset[tuple[int, str]]
@@ -97,7 +108,7 @@ def _set(words: str) -> frozenset[str]:
 @cache
 def _tables() -> tuple[dict[str, str], dict[str, tuple[tuple[int, str], ...]]]:
     """Number of each word for one, and the lists, with its place there, of each word that excludes others."""
-    numbers = {w: f"{n}" for n, ws in enumerate(_NUMBERS.split("|")) for w in ws.split()}
+    numbers = {w: f"{n}" for n, ws in enumerate(_NUMBERS.split("|")) for w in ws.split()} | _FRACTIONS
     classes: dict[str, tuple[tuple[int, str], ...]] = {}
     for n, words in enumerate(_CLASSES.split("|")):
         for member in words.split():
@@ -119,8 +130,8 @@ def signature(text: str) -> Signature:
     signs = {(-1 - n, c) for n, chars in enumerate(_SIGN_CLASSES) for c in plain if c in chars}
     denials = sum(w in _set(_NEGATIONS) or w.endswith("n't") for w in words)
     denials += sum(plain.count(sign) for sign in _NEGATING_SIGNS)
-    names = {w.casefold() for w in shown if w[0].isupper() and w.casefold() not in _set(_LEGAL_FORMS)}
-    return Signature(words, frozenset(names), tuple(sorted(codes)), denials, frozenset(found | signs))
+    names = tuple(w.casefold() for w in shown if w[0].isupper() and w.casefold() not in _set(_LEGAL_FORMS))
+    return Signature(words, names, tuple(sorted(codes)), denials, frozenset(found | signs))
 
 
 def _codes(chunk: str) -> list[str]:
@@ -142,7 +153,7 @@ def agree(left: Signature, right: Signature) -> bool:
         return False
     if not _classes_agree(left, right):
         return False
-    if _unknown(left.names, right.words) and _unknown(right.names, left.words):
+    if not _names_agree(left, right) or _are_substituted(left.words, right.words):
         return False
     return not (_are_opposed(left.words, right.words) or _are_swapped(left.words, right.words))
 
@@ -152,10 +163,40 @@ def _classes_agree(left: Signature, right: Signature) -> bool:
     return {c for c in left.classes if c[0] in shared} == {c for c in right.classes if c[0] in shared}
 
 
-def _unknown(names: frozenset[str], words: tuple[str, ...]) -> bool:
+def _names_agree(left: Signature, right: Signature) -> bool:
+    """Whether not both have names of their own, and one adds none in front: *New York* is not *York*."""
+    if _has_unknown(left.names, right.words) and _has_unknown(right.names, left.words):
+        return False
+    if not left.names or not right.names or set(left.names) == set(right.names):
+        return True
+    return are_forms(left.names[0], right.names[0])
+
+
+def _has_unknown(names: tuple[str, ...], words: tuple[str, ...]) -> bool:
     """Whether one of the names is none of the words, in the singular or the plural."""
     held = {form for word in words for form in _forms(word)}
     return any(held.isdisjoint(_forms(name)) for name in names)
+
+
+def _are_substituted(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
+    """Whether each has a word of its own that is no form of a word that only the other has.
+
+    A vector does not tell a synonym from a sibling, *film, movie* from *thick, thin*: neither is merged.
+    """
+    numbers, classes = _tables()
+    dropped = _set(_FILLERS) | _set(_NEGATIONS)
+    mine, yours = (
+        [w for w in one if w not in other and w not in dropped and w not in numbers and not w[0].isdigit()]
+        for one, other in ((left, right), (right, left))
+    )
+    if "".join(mine) == "".join(yours):
+        return False
+    few, many = sorted((mine, yours), key=len)
+    return not all(any(_are_alike(one, other, classes) for other in many) for one in few)
+
+
+def _are_alike(one: str, other: str, classes: dict[str, tuple[tuple[int, str], ...]]) -> bool:
+    return are_forms(one, other) or bool(set(classes.get(one, ())) & set(classes.get(other, ())))
 
 
 def _are_opposed(left: tuple[str, ...], right: tuple[str, ...]) -> bool:

@@ -72,7 +72,7 @@ def near_pairs(claims: pl.DataFrame, vectors: pl.DataFrame, cosine: float) -> pl
     left, right = _close_pairs(sentences, unit, cosine)
     at = sentences["place"].to_numpy()
     # Row by row in float64: the cosine of two sentences does not depend on those beside them.
-    cosines = np.einsum("nd,nd->n", unit[at[left]], unit[at[right]], dtype=np.float64)
+    cosines = np.minimum(np.einsum("nd,nd->n", unit[at[left]], unit[at[right]], dtype=np.float64), 1)
     shown = sentences["object"].to_list()
     kept = [
         n

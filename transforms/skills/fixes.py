@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 import polars as pl
@@ -13,6 +14,7 @@ from transforms.skills.tries import UNNAMED, one_line, without_orders
 _SENTENCES = r"^(.*[.!?…][\"'”’)]?)\s"
 _UNSPACED_SENTENCES = r"^(.*[。！？])"
 _LAST_QUESTION = r"(?s)(^|[.!…]\s|[。！\n])(?:[^.!。！…?？\n]|[.!…]\S)*[?？]\W*$"
+_ARGUMENT = re.compile(r"[^\W\d][\w-]{0,39}")
 _MAX_NAMED = 4
 _READ_CHARS = 2_000
 _COMMON_WORDS = (
@@ -221,7 +223,7 @@ def difference(before: str | None, after: str | None) -> str | None:
     old, new = _object(before), _object(after)
     if old is None or new is None:
         return None
-    named = [key for key in sorted({*old, *new}) if key.replace("_", "").replace("-", "").isalnum()]
+    named = [key for key in sorted({*old, *new}) if _ARGUMENT.fullmatch(key)]
     given = [key for key in named if key not in old]
     given += [f"another {key}" for key in named if key in old and key in new and old[key] != new[key]]
     left = [key for key in named if key not in new]

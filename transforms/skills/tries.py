@@ -184,6 +184,8 @@ def one_line(text: pl.Expr, max_chars: int) -> pl.Expr:
 
 def without_orders(texts: pl.Series) -> pl.Series:
     """Null in the place of a text that reads as an order to the agent, whoever wrote it."""
-    nobody = pl.Series([None], dtype=pl.String).new_from_index(0, texts.len())
-    is_order = injection_reason(texts, nobody, nobody).is_not_null()
+    distinct = texts.drop_nulls().unique()
+    nobody = pl.Series([None], dtype=pl.String).new_from_index(0, distinct.len())
+    orders = distinct.filter(injection_reason(distinct, nobody, nobody).is_not_null())
+    is_order = pl.col("text").is_in(orders.implode())
     return texts.to_frame("text").select(pl.when(~is_order).then(pl.col("text"))).to_series()

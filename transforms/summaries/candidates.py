@@ -34,6 +34,16 @@ _SPECIFIC_FULL = 3
 _LETTERS = r"\p{L}"
 _UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}]"
 _MIN_WORDS, _MIN_UNSPACED, _MIN_LETTER_SHARE = 3, 6, 0.5
+_MIN_QUESTION, _MIN_QUESTION_UNSPACED = 7, 14
+"""A short question lives of what stands around it."""
+_COURTESY = (
+    r"(?i)^\W*(?:you(?:'|’)?(?:re| are) (?:very |most )?welcome|(?:many )?thank(?:s| you)\b.{0,40}"
+    r"|no problem.{0,20}|my pleasure|good (?:morning|evening|night|luck).{0,20}|(?:have|enjoy) (?:a|an|the"
+    r"|your)\b.{0,30}|sleep well|see you.{0,20}|how can i help.{0,20}|let me know.{0,40}|i (?:will|'ll"
+    r"|can) (?:do that|help).{0,20}|shall i.{0,60}|no harm done|gern geschehen|vielen dank.{0,20}|de nada"
+    r"|con gusto|avec plaisir|je vous en prie|di niente|пожалуйста|不客气|不客氣|どういたしまして.{0,10}"
+    r"|承知しました|お気をつけて.{0,20}|천만에요.{0,5})\W*$"
+)
 _WORD = r"\p{L}{3,}|[\u{3400}-\u{9fff}]"
 
 
@@ -75,14 +85,19 @@ def _is_trusted(policy: Policy) -> pl.Expr:
 
 
 def _is_usable() -> pl.Expr:
-    """Whether it says something: enough words, and words rather than signs."""
+    """Whether it says something: words rather than signs, and enough of them where it has no role."""
     text = pl.col("sentence")
     letters = text.str.count_matches(_LETTERS)
     words = text.str.count_matches(r"\S+")
-    is_long = (words >= _MIN_WORDS) | (text.str.count_matches(_UNSPACED) >= _MIN_UNSPACED)
-    is_told = pl.col("role") != DETAIL
+    unspaced = text.str.count_matches(_UNSPACED)
+    least, least_unspaced = (
+        pl.when(pl.col("is_question")).then(_MIN_QUESTION).otherwise(_MIN_WORDS),
+        pl.when(pl.col("is_question")).then(_MIN_QUESTION_UNSPACED).otherwise(_MIN_UNSPACED),
+    )
+    is_long = (words >= least) | (unspaced >= least_unspaced)
+    is_plain = is_long & ~text.str.contains(_COURTESY)
     is_text = letters >= _MIN_LETTER_SHARE * text.str.replace_all(r"\s+", "").str.len_chars()
-    return (letters > 0) & is_text & (is_long | is_told)
+    return (letters > 0) & is_text & (is_plain | (pl.col("role") != DETAIL))
 
 
 def _vector_centrality(episodes: pl.DataFrame) -> pl.Series:

@@ -11,17 +11,14 @@ import polars as pl
 _CODE = r"```.*?(?:```|$)|`[^`\n]+`"
 _END = (
     r"[.!?…]+[\"'”’»)\]*_]*(?:\s+|$)"  # a full stop inside a word, a number or an address ends nothing
-    r"|[。！？｡]+[」』）”’\"]*\s*"
-    r"|[।؟۔]+\s*"
-    r"|\n\s*|$"
+    r"|[。！？｡]+[」』）”’\"]*\s*|[।؟۔]+\s*|\n\s*|$"
 )
 _SEGMENT = rf"(?s)(?:{_CODE}|.)*?(?:{_END})"
 """Lazy: at each place an end is tried first, then a piece of code as a whole, then one character."""
 
 _ABBREVIATION = (
     r"(?i)(?:^|[\s(\[\"'])(?:e\.g|i\.e|vs|cf|ca|approx|dr|mr|mrs|ms|prof|jr|mt|dept|corp|z\.\s?b|d\.\s?h"
-    r"|u\.\s?a"
-    r"|bzw|usw|evtl|ggf|inkl|p\.\s?ex|par ex|env|srta|т\.\s?е|т\.\s?д|ул)\.\s*$"
+    r"|u\.\s?a|bzw|usw|evtl|ggf|inkl|p\.\s?ex|par ex|env|srta|т\.\s?е|т\.\s?д|ул)\.\s*$"
 )
 _NUMBERED = (
     r"(?i)(?:^|[\s(\[\"'])(?:no|nos|nr|fig|eq|sec|ch|vol|pp?|min|max|abs|art|pág|núm|стр|tel|est"
@@ -32,11 +29,11 @@ _INITIAL = r"(?:^|[\s(])\p{Lu}\.\s*$"
 _DAY_NUMBER = r"(?:^|\s)\d{1,2}\.\s*$"
 _MONTH = (
     r"^(?:Jan|Feb|Mär|Mar|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|dub|květ|led|jan|feb|mar|apr|maj"
-    r"|jun"
-    r"|jul|aug|sep|okt|nov|dec)"
+    r"|jun|jul|aug|sep|okt|nov|dec)"
 )
 _WRAPPED = r"^.{60,}\S[^\S\n]*\n$"
-_BULLET = r"^\s*(?:[-*•·–>#]+[^\S\n]+|\d{1,3}[.)][^\S\n]+|\[[ xX]\]\s+)*\s*"
+_LEAD = r"(?s)^\s*(?:```.*?(?:```|$)\s*)*(?:[-*•·–>#]+[^\S\n]+|\d{1,3}[.)][^\S\n]+|\[[ xX]\]\s+)*\s*"
+"""Code blocks, marks of lists and quotes, and blanks before a sentence."""
 _BULLET_ONLY = r"^\s*(?:\d{1,3}|[a-zA-Z])[.)]\s*$"
 
 SCHEMA = pl.Schema(
@@ -65,8 +62,8 @@ def split(texts: pl.Series, max_chars: int) -> pl.DataFrame:
     """
     if texts.is_empty():
         return pl.DataFrame(schema=SCHEMA)
-    joined = _join(_segments(texts)).filter(~pl.col("sentence").str.contains(r"^\s*```"))
-    lead = pl.col("sentence").str.extract(f"({_BULLET})").str.len_chars()
+    joined = _join(_segments(texts))
+    lead = pl.col("sentence").str.extract(f"({_LEAD})").str.len_chars()
     bare = joined.with_columns(
         start=pl.col("start") + lead, sentence=pl.col("sentence").str.slice(lead).str.strip_chars_end()
     ).filter(pl.col("sentence") != "")
@@ -90,11 +87,12 @@ def _segments(texts: pl.Series) -> pl.DataFrame:
 def _join(pieces: pl.DataFrame) -> pl.DataFrame:
     """Segments with those joined to the one before that belong to it."""
     before = pl.col("sentence").shift(1).over("row")
+    opens = pl.col("sentence").shift(2).over("row").str.ends_with("\n").fill_null(True)
     belongs = (
         before.str.contains(_ABBREVIATION)
         | before.str.contains(_INITIAL)
         | (before.str.contains(_NUMBERED) & pl.col("sentence").str.contains(r"^\d"))
-        | before.str.contains(_BULLET_ONLY)
+        | (before.str.contains(_BULLET_ONLY) & opens)
         | (before.str.contains(_DAY_NUMBER) & pl.col("sentence").str.contains(_MONTH))
         | (before.str.contains(_WRAPPED) & pl.col("sentence").str.contains(r"^\p{Ll}"))
     )

@@ -39,13 +39,16 @@ def clusters(rows: Floats, least: int, rule: TopicsPolicy) -> Integers:
         if found.max() < 0:
             break
         place, cosine = nearest(rows, unit(_means(rows, found)))
-        found = _numbered(np.where(cosine >= rule.join_cosine, place, -1), least)
+        moved = _numbered(np.where(cosine >= rule.join_cosine, place, -1), least)
+        if (moved == found).all():
+            break
+        found = moved
     return found
 
 
 def linked(rows: Floats, cosine: float) -> Integers:
     """Average linkage: clusters merge while the mean product over their pairs is at least ``cosine``."""
-    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
     if len(rows) == 1:
@@ -53,7 +56,18 @@ def linked(rows: Floats, cosine: float) -> Integers:
     distances = 1.0 - (rows @ rows.T).astype(np.float64)
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(distances, checks=False).clip(0.0), "average")
-    return np.asarray(fcluster(tree, 1.0 - cosine, "distance"), np.int64) - 1
+    return _cut(tree, len(rows), 1.0 - cosine)
+
+
+def _cut(tree: Floats, rows: int, distance: float) -> Integers:
+    """Clusters below a height. As scipy's fcluster, which takes ten times as long on fifty rows."""
+    merged = int(np.searchsorted(tree[:, 2], distance, side="right"))  # heights of average linkage only rise
+    above = list(range(rows + merged))
+    for number, (one, other) in enumerate(tree[:merged, :2].astype(np.int64).tolist(), start=rows):
+        above[one] = above[other] = number
+    for node in range(rows + merged - 1, -1, -1):
+        above[node] = above[above[node]]
+    return np.asarray(above[:rows], np.int64)
 
 
 def nearest(rows: Floats, centroids: Floats) -> tuple[Integers, Floats]:

@@ -28,15 +28,14 @@ def to_review(found: Sorted, before: Integers, rule: TopicsPolicy) -> Flags:
     """
     changed = found.sizes != before
     flags = changed & grown(before, found.sizes, rule.relabel_growth)
+    common = found.common[found.owner_of]
+    flags |= changed & (cohesion(found.centroids, found.sizes, common) < rule.wide_cosine)
+    directions = off_background(found.centroids, common)
     order = np.argsort(found.owner_of, kind="stable")
     starts = np.flatnonzero(np.diff(found.owner_of[order], prepend=-2))
     for topics in np.split(order, starts[1:]):
-        if not changed[topics].any():
-            continue
-        common, centroids = found.common[found.owner_of[topics[0]]], found.centroids[topics]
-        wide = cohesion(centroids, found.sizes[topics], common) < rule.wide_cosine
-        flags[topics] |= wide & changed[topics]
-        directions = off_background(centroids, common)
-        near = (directions @ directions.T >= rule.merge_cosine) & ~np.eye(len(topics), dtype=bool)
-        flags[topics] |= (near & (changed[topics][:, None] | changed[topics])).any(axis=1)
+        if changed[topics].any():
+            near = directions[topics] @ directions[topics].T >= rule.merge_cosine
+            np.fill_diagonal(near, False)
+            flags[topics] |= (near & (changed[topics][:, None] | changed[topics])).any(axis=1)
     return np.asarray(flags)

@@ -157,19 +157,13 @@ def _updated(old: pl.DataFrame, made: pl.DataFrame, placed: pl.DataFrame, found:
 
 
 def _decisions(made: pl.DataFrame, found: Sorted, policy: Policy) -> pl.DataFrame:
-    count = len(found.sizes) - made.height
-    new = slice(count, len(found.sizes))
-    tightness = [
-        float(
-            cohesion(found.centroids[i : i + 1], found.sizes[i : i + 1], found.common[found.owner_of[i]])[0]
-        )
-        for i in range(new.start, new.stop)
-    ]
+    new = slice(len(found.sizes) - made.height, None)
+    common = found.common[found.owner_of[new]]
+    tight = cohesion(found.centroids[new], found.sizes[new], common).tolist()
+    sizes, link = found.sizes[new].tolist(), policy.topics.link_cosine
     figures = [
-        frames.evidence(
-            {"size": int(size), "mean_pair_cosine": tight, "link_cosine": policy.topics.link_cosine}
-        )
-        for size, tight in zip(found.sizes[new], tightness, strict=True)
+        frames.evidence({"size": size, "mean_pair_cosine": cosine, "link_cosine": link})
+        for size, cosine in zip(sizes, tight, strict=True)
     ]
     rows = made.with_columns(
         item_id=pl.col("topic_id"),

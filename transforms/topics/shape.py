@@ -31,8 +31,12 @@ def mean_directions(centroids: Floats, common: Floats) -> Floats:
 
     For members v of length 1 with mean c, and background b: mean |v - b|^2 = 1 - 2 bc + |b|^2, by whose root
     c - b is divided. Exact where all |v - b| are equal, which they are nearly.
+
+    Args:
+        centroids: (topics, dimensions).
+        common: (dimensions) background of their owner, or (topics, dimensions) of the owner of each.
     """
-    squares = 1 - 2 * centroids @ common + common @ common
+    squares = 1 - 2 * (centroids * common).sum(axis=-1) + (common * common).sum(axis=-1)
     return np.asarray((centroids - common) / np.sqrt(np.maximum(squares, 1e-12))[:, None])
 
 

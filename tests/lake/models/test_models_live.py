@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from lake import tables
+from lake.models.cache import Answers
 from tests.lake.models.asking import KEY, SCHEMA, request, requests
 from tests.model_server import Fault
 from transforms.errors import EndpointError
@@ -76,6 +77,35 @@ def test_a_rate_limit_is_waited_out_as_long_as_it_says(live, server, clock):
     )
     assert said(live().ask(requests("a"))) == ["a"]
     assert clock.sleeps == [7.5, 2.0]
+
+
+def test_a_rate_limit_of_one_request_holds_the_others_back(live, server, clock):
+    server.faults.append(Fault(429, headers={"retry-after": "50"}))
+    model = live(max_attempts=1)
+    assert said(model.ask(requests("warm", "a"))) == ["http_429", "a"]
+    assert clock.sleeps == [50.5]
+    server.faults.append(Fault(429, headers={"retry-after": "5000"}))
+    answers = model.ask(requests(*TEXTS))
+    assert [a.error for a in answers[:4]] == ["http_429", "asks_to_wait", "asks_to_wait", "endpoint_down"]
+    assert len(server.requests) == 3
+
+
+def test_an_interrupted_run_keeps_what_was_answered(live, server, monkeypatch):
+    keep, left = Answers.keep, [3]
+
+    def interrupted(*arguments):
+        keep(*arguments)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Answers, "keep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        live().ask(requests(*TEXTS))
+    sent = len(server.requests)
+    answers = live().ask(requests(*TEXTS))
+    assert sum(answer.is_cached for answer in answers) == sent
+    assert said(answers) == TEXTS
 
 
 def test_server_errors_time_outs_and_lost_connections_are_tried_again(live, server, clock):

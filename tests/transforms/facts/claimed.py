@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +19,7 @@ from transforms.schemas import CLAIMS
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
 POLICY = Policy()
 SMALL = Policy(facts=FactsPolicy(min_sessions=2))
-REVISIONS = ("revision", "is_removed")
+VECTORS = pl.Schema({"fact": pl.String, "vector": pl.List(pl.Float32)})
 
 
 def days(count: float) -> datetime:
@@ -74,6 +76,13 @@ def frame(claims: Sequence[dict[str, Any]]) -> pl.DataFrame:
     )
 
 
+def at_angles(claims: Sequence[dict[str, Any]], degrees: dict[str, float]) -> pl.DataFrame:
+    """Vectors of the claims' sentences, by the angle of their object; without one, no vector."""
+    angles = {c["fact"]: degrees[c["object"]] for c in claims if c["object"] in degrees}
+    made = [(f, [2 * math.cos(math.radians(d)), 2 * math.sin(math.radians(d))]) for f, d in angles.items()]
+    return pl.DataFrame(made, schema=VECTORS, orient="row")
+
+
 def keyed(claims: pl.DataFrame) -> pl.DataFrame:
     """Groups where equal keys are all that agrees; a key with a prime says what the one without does."""
     key = pl.col("object_key")
@@ -81,39 +90,44 @@ def keyed(claims: pl.DataFrame) -> pl.DataFrame:
     return claims.select("claim_id", object_group=key.str.strip_suffix("'"), similarity=near)
 
 
-@st.composite
-def drawn_claims(draw: st.DrawFn, max_size: int = 14, is_tidy: bool = False) -> list[dict[str, Any]]:
+def drawn_claims(max_size: int = 150, is_tidy: bool = False) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Claims of few owners, slots and objects; tidy ones come in order and hold from when they are said."""
-    return [_drawn(draw, number, is_tidy) for number in range(draw(st.integers(0, max_size)))]
+    return st.builds(
+        lambda count, seed: _by_chance(count, random.Random(seed), is_tidy),
+        st.integers(0, max_size),
+        st.integers(0, 2**32),
+    )
 
 
-def _drawn(draw: st.DrawFn, number: int, is_tidy: bool) -> dict[str, Any]:
-    day = st.integers(0, 9)
-    operation = draw(st.sampled_from(["assert"] * 4 + ["retract"]))
-    things = ["a", "b", "a'"] + ([""] if operation == "retract" else [])
-    at = number if is_tidy else draw(day)
-    until = None if is_tidy or draw(st.integers(0, 4)) else draw(day)
-    user = draw(st.sampled_from(["u", "u", "v", None]))
+def _by_chance(count: int, rng: random.Random, is_tidy: bool) -> list[dict[str, Any]]:
+    return [drawn_claim(rng, number, is_tidy) for number in range(count)]
+
+
+def drawn_claim(rng: random.Random, number: int, is_tidy: bool = False) -> dict[str, Any]:
+    """One claim by chance."""
+    operation = rng.choice(["assert"] * 4 + ["retract"])
+    at = number if is_tidy else rng.randrange(10)
+    until = rng.randrange(10) if not is_tidy and rng.random() < 0.2 else None
     return claim(
         number,
-        draw(st.sampled_from(things)),
+        rng.choice(["a", "b", "a'"] + ([""] if operation == "retract" else [])),
         at,
-        tenant_id=draw(st.sampled_from(["t", "t", "t", "w"])),
-        user_id=user,
-        agent_id=draw(st.sampled_from(["a", "b"])),
-        session_id=draw(st.sampled_from(["s1", "s2", "s3", None])),
-        episode_id=f"e{draw(st.integers(0, 5))}",
-        span_start=draw(st.integers(0, 2)),
+        tenant_id=rng.choice(["t", "t", "t", "w"]),
+        user_id=rng.choice(["u", "u", "v", "w", "x", None]),
+        agent_id=rng.choice(["a", "b"]),
+        session_id=rng.choice(["s1", "s2", "s3", None]),
+        episode_id=f"e{rng.randrange(6)}",
+        span_start=rng.randrange(3),
         operation=operation,
-        predicate=draw(st.sampled_from(["lives_in", "lives_in", "likes"])),
-        polarity=draw(st.sampled_from(["positive", "positive", "negative"])),
-        source=draw(st.sampled_from(["user_said", "tool_result", "inferred", "inferred"])),
-        confidence=draw(st.sampled_from([0.3, 0.5, 0.9])),
-        trust=draw(st.sampled_from([0.4, 1.0])),
-        importance=draw(st.sampled_from([0.2, 0.7])),
-        sensitivity=draw(st.sampled_from(["normal", "personal", "restricted"])),
-        expires_at=draw(st.sampled_from([None, days(50), days(60)])),
-        since=at if is_tidy else draw(st.sampled_from([at, at, draw(day)])),
+        predicate=rng.choice(["lives_in", "lives_in", "likes"]),
+        polarity=rng.choice(["positive", "positive", "negative"]),
+        source=rng.choice(["user_said", "tool_result", "inferred", "inferred"]),
+        confidence=rng.choice([0.3, 0.5, 0.9]),
+        trust=rng.choice([0.4, 1.0]),
+        importance=rng.choice([0.2, 0.7]),
+        sensitivity=rng.choice(["normal", "personal", "restricted"]),
+        expires_at=rng.choice([None, days(50), days(60)]),
+        since=at if is_tidy else rng.choice([at, at, rng.randrange(10)]),
         until=until,
-        known=at if is_tidy else draw(st.sampled_from([at, at + 1, draw(day)])),
+        known=at if is_tidy else rng.choice([at, at + 1, rng.randrange(10)]),
     )

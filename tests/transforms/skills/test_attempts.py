@@ -375,6 +375,14 @@ def rows_of(drawn: Drawn) -> list[dict[str, Any]]:
     return rows
 
 
+COMPARED = {
+    "tool_sequence": "tools", "outcome": "outcome", "failure_reason": "reason", "feedback": "feedback",
+    "is_transient": "is_transient", "fix": "fix", "reward": "reward", "sensitivity": "sensitivity",
+    "task_type": "task",
+}  # fmt: skip
+"""Columns, and what the oracle calls them."""
+
+
 @settings(max_examples=60, deadline=None)
 @given(SESSIONS)
 def test_as_plain_python(drawn: Drawn) -> None:
@@ -385,9 +393,7 @@ def test_as_plain_python(drawn: Drawn) -> None:
     assert len(made) == len(by_refs)
     for a in made:
         want = by_refs[tuple(a["source_refs"])]
-        for name, key in (("tool_sequence", "tools"), ("outcome", "outcome"), ("failure_reason", "reason"),
-                          ("is_transient", "is_transient"), ("feedback", "feedback"), ("fix", "fix"),
-                          ("reward", "reward"), ("sensitivity", "sensitivity"), ("task_type", "task")):  # fmt: skip
+        for name, key in COMPARED.items():
             assert a[name] == want[key], name
         assert a["fix_episode_id"] == want.get("fix_id")
         assert a["trust"] == pytest.approx(want["trust"])

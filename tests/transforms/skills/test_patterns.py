@@ -23,8 +23,9 @@ def talk(number: int, at: datetime, **values: Any) -> dict[str, Any]:
     return {
         **dict.fromkeys(CONVERSATIONS.names), "conversation_id": f"c{number:03d}", "tenant_id": "a",
         "tenant_bucket": 3, "owner": "user:u", "user_id": "u", "agent_id": "g", "session_id": f"s{number}",
-        "title": "t", "topics": [], "turn_count": 4, "user_turn_count": 2, "user_chars": 100, "started_at": at,
-        "ended_at": at + timedelta(minutes=20), "method": "rules", "sensitivity": "normal", **values,
+        "title": "t", "topics": [], "turn_count": 4, "user_turn_count": 2, "user_chars": 100,
+        "started_at": at, "ended_at": at + timedelta(minutes=20), "method": "rules", "sensitivity": "normal",
+        **values,
     }  # fmt: skip
 
 
@@ -55,9 +56,9 @@ def test_habits() -> None:
 
 def test_none_before_there_are_enough_conversations_of_one_owner() -> None:
     assert said(weekly(19)) == {}
-    mixed = weekly(19) + [{**talk(99, MONDAY), "owner": "user:v"}]
+    mixed = [*weekly(19), {**talk(99, MONDAY), "owner": "user:v"}]
     assert said(mixed) == {}
-    assert said(mixed[:-1] + [{**talk(99, MONDAY), "tenant_id": "b"}]) == {}
+    assert said([*mixed[:-1], {**talk(99, MONDAY), "tenant_id": "b"}]) == {}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from transforms.skills.lessons import lessons
 from transforms.skills.procedures import keys_of, procedures
 
 POLICY = Policy()
+REWARDS = {"success": 1.0, "failure": 0.0, "partial": 0.5, None: None}
 
 
 def plain_schema(table: Table) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def tried(number: int, **values: Any) -> dict[str, Any]:
         "attempt_id": f"t{number}", "tenant_id": "a", "tenant_bucket": 3, "owner": "user:u", "user_id": "u",
         "agent_id": "g", "session_id": f"s{number}", "task_type": "mail", "tool_sequence": ["open", "send"],
         "outcome": outcome, "failure_reason": "no address" if outcome == "failure" else None,
-        "is_transient": False, "reward": {"success": 1.0, "failure": 0.0, "partial": 0.5, None: None}[outcome],
+        "is_transient": False, "reward": REWARDS[outcome],
         "feedback": None, "fix": None, "fix_episode_id": None, "fix_trust": None, "fix_sensitivity": None,
         "tags": [], "importance": 0.4, "trust": 0.4, "sensitivity": "normal", "source_refs": [f"e{number}"],
         "event_at": NOON + timedelta(hours=number), **values,
@@ -335,7 +336,8 @@ def test_lessons_as_plain_python_draws_them(given_rows: list[dict[str, Any]]) ->
             told = fixed[-1]["fix"] if fixed else "; no fix is known"
             expected.append((*key[:3], len(fixed), lasting, trust, told))
     made = [
-        (m["tenant_id"], m["owner"], m["trigger"], m["success_count"], m["failure_count"], m["trust"], m["policy"])
+        (m["tenant_id"], m["owner"], m["trigger"], m["success_count"], m["failure_count"], m["trust"],
+         m["policy"])
         for m in learnt(*given_rows)
     ]  # fmt: skip
     assert sorted(m[:-1] for m in made) == sorted(e[:-1] for e in expected)

@@ -1,0 +1,156 @@
+"""Topics: found among planted vectors and texts, and what it costs, beside plain k-means in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from benchmarks.facts import peak_mb
+from benchmarks.night import timed
+from benchmarks.topics_data import NO_TOPIC, NO_TOPICS, adjusted_rand, planted_texts, planted_vectors
+from lake.embedders.config import EmbedderConfig, make_embedder
+from transforms.policy import Policy
+from transforms.topics.frames import MEMBERS
+from transforms.topics.join import Joined, join
+from transforms.topics.review import review
+
+TOPICS_PLANTED = 300
+NOISE = 0.1
+SPACE = "benchmark"
+
+Emit = Callable[[dict[str, Any]], None]
+
+
+def measure_one_owner(folder: Path, rows: int, emit: Emit) -> None:
+    """One owner with all rows, 300 planted topics, a tenth of noise. Noise counts as one topic in the index."""
+    del folder
+    waiting = planted_vectors(1, rows, TOPICS_PLANTED, NOISE, seed=7)
+    held_mb = peak_mb()
+    joined, wall, cpu = timed(lambda: join(waiting.drop("planted"), NO_TOPICS, Policy(), SPACE))
+    emit(
+        {
+            "adjusted_rand": _rand(waiting, joined),
+            "topics": joined.topics.height,
+            "seconds": round(wall, 1),
+            "cpu_seconds": round(cpu, 1),
+            "data_mb": held_mb,
+            "peak_mb": peak_mb(),
+        }
+    )
+
+
+def measure_one_owner_floor(folder: Path, rows: int, emit: Emit) -> None:
+    """Plain faiss k-means told the true number of topics, on the same rows."""
+    import faiss
+
+    del folder
+    waiting = planted_vectors(1, rows, TOPICS_PLANTED, NOISE, seed=7)
+    vectors = waiting["vector"].explode().to_numpy().reshape(rows, -1)
+
+    def floor() -> Any:
+        means = faiss.Kmeans(vectors.shape[1], TOPICS_PLANTED, niter=20, seed=7, spherical=True)
+        means.train(vectors)
+        return means.index.search(vectors, 1)[1][:, 0]
+
+    found, wall, cpu = timed(floor)
+    index = adjusted_rand(waiting["planted"].to_list(), found.tolist())
+    emit({"adjusted_rand": round(index, 3), "seconds": round(wall, 1), "cpu_seconds": round(cpu, 1)})
+
+
+def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
+    """Owners of 50 rows in 5 topics each: first night whole, then a night with nothing new."""
+    del folder
+    owners = rows // 50
+    waiting = planted_vectors(owners, 50, 5, NOISE, seed=7)
+    joined, wall, cpu = timed(lambda: join(waiting.drop("planted"), NO_TOPICS, Policy(), SPACE))
+    left = waiting.drop("planted").join(
+        joined.members.filter(pl.col("topic_id") == ""), on="episode_id", how="semi"
+    )
+    again, again_wall, _ = timed(lambda: join(left, joined.topics, Policy(), SPACE))
+    emit(
+        {
+            "owners": owners,
+            "adjusted_rand": _rand(waiting, joined),
+            "seconds": round(wall, 2),
+            "cpu_seconds": round(cpu, 2),
+            "ms_per_owner": round(1000 * wall / owners, 2),
+            "again_seconds": round(again_wall, 2),
+            "again_joined": again.members.filter(pl.col("topic_id") != "").height,
+            "peak_mb": peak_mb(),
+        }
+    )
+
+
+def measure_texts(folder: Path, rows: int, emit: Emit) -> None:
+    """Planted conversations through the default embedder: 8 and 12 subjects an owner, in one night and in six.
+
+    The index is taken over turns about a subject; one that is left waiting counts as a topic of its own.
+    """
+    del folder, rows
+    embedder = make_embedder(EmbedderConfig())
+    for subjects in (4, 8, 12):
+        made = planted_texts(6, subjects, 300, seed=11, embed=lambda texts: embedder.embed(texts).vectors)
+        for nights in (1, 6):
+            members, topics = consolidated(made, nights)
+            emit(
+                {
+                    "subjects": subjects,
+                    "nights": nights,
+                    "adjusted_rand": round(float(np.mean(list(_text_rands(made, members)))), 3),
+                    "topics_per_owner": round(topics / 6, 1),
+                }
+            )
+
+
+def consolidated(made: pl.DataFrame, nights: int) -> tuple[pl.DataFrame, int]:
+    """Members after so many nights of whole sessions, each joined and reviewed; and the number of topics."""
+    first = pl.col("event_at").min().over("owner", "session_id")
+    made = made.drop("planted").sort(first, "event_at", "episode_id")
+    night = made.select(pl.int_range(pl.len()) * nights // pl.len()).to_series()
+    topics, members = NO_TOPICS, made.clear().with_columns(topic_id=pl.lit("")).cast(dict(MEMBERS))
+    for number in range(nights):
+        waiting = pl.concat(
+            [members.filter(pl.col("topic_id") == "").drop("topic_id"), made.filter(night == number)]
+        )
+        joined = join(waiting, topics, Policy(), SPACE)
+        kept = topics.join(joined.topics, on="owner", how="anti").select(joined.topics.columns)
+        topics = pl.concat([kept, joined.topics])
+        here = waiting.join(joined.members.select("episode_id", "topic_id"), on="episode_id")
+        members = pl.concat([members.filter(pl.col("topic_id") != ""), here.select(members.columns)])
+        seen = members.filter(pl.col("topic_id").is_in(joined.review))
+        done = review(topics, seen, Policy(), SPACE)
+        topics = done.topics
+        moved = done.members.select("episode_id", after="topic_id")
+        members = (
+            members.join(moved, on="episode_id", how="left")
+            .with_columns(topic_id=pl.coalesce("after", "topic_id"))
+            .drop("after")
+        )
+    return members, topics.height
+
+
+def _text_rands(made: pl.DataFrame, members: pl.DataFrame) -> Iterable[float]:
+    rows = made.select("episode_id", "planted").join(members, on="episode_id")
+    for _, group in rows.filter(~pl.col("planted").is_in(NO_TOPIC)).group_by("owner", maintain_order=True):
+        topic = pl.when(pl.col("topic_id") == "").then("episode_id").otherwise("topic_id")
+        yield adjusted_rand(group["planted"].to_list(), group.select(topic).to_series().to_list())
+
+
+def _rand(waiting: pl.DataFrame, joined: Joined) -> float:
+    rows = waiting.join(joined.members, on="episode_id").with_columns(
+        planted=pl.col("owner") + pl.col("planted").cast(pl.String),
+        found=pl.col("owner") + pl.col("topic_id"),
+    )
+    return round(adjusted_rand(rows["planted"].to_list(), rows["found"].to_list()), 3)
+
+
+STEPS = {
+    "one_owner": measure_one_owner,
+    "one_owner_floor": measure_one_owner_floor,
+    "many_owners": measure_many_owners,
+    "texts": measure_texts,
+}
