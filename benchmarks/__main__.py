@@ -14,7 +14,7 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing")
+GROUPS = ("night", "recall", "landing", "topics")
 
 
 def main() -> int:
@@ -43,6 +43,11 @@ def _group(group: str, sizes: list[int], folder: Path) -> None:
         for size in sizes:
             for step in STEPS:
                 _spawn(f"night:{step}", size, folder / str(size))
+    elif group == "topics":
+        from benchmarks.topics import STEPS as TOPIC_STEPS
+
+        for step in TOPIC_STEPS:
+            _spawn(f"topics:{step}", sizes[0], folder / f"topics-{sizes[0]}")
     else:
         for size in sizes if group == "recall" else sizes[:1]:
             _spawn(group, size, folder / f"{group}-{size}")
@@ -79,6 +84,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.night import STEPS
 
         STEPS[step](folder, size, emit)
+    elif group == "topics":
+        from benchmarks.topics import STEPS as TOPIC_STEPS
+
+        TOPIC_STEPS[step](folder, size, emit)
     elif group == "recall":
         from benchmarks.recall import run as run_recall
 

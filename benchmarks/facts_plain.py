@@ -65,95 +65,100 @@ def _walk(slot: list[Row], is_single: bool, policy: Policy, decisions: dict[str,
     rows: list[Row] = []
     now: Row | None = None
     waiting: dict[tuple[str, str], list[Row]] = {}
-
-    def decide(claim: Row, rule: tuple[str, str], **held: Any) -> None:
-        _decide(decisions, claim, rule, **held)
-
-    def take_waiting(line: tuple[str, str], row: Row, is_lineage: bool) -> None:
-        for waited in waiting.get(line, [])[:-1]:
-            if is_lineage:
-                row["claims"].append(waited)
-            decide(waited, ("NOOP", "supports"), result=row, sessions=len(_sessions(row["claims"])))
-
-    for index, claim in enumerate(slot):
+    heard: dict[tuple[str, str], set[tuple[bool, str]]] = {}
+    for claim in slot:
         rank, group, polarity = RANK[claim["source"]], claim["object_group"], claim["polarity"]
         if now is not None and now["until"] is not None and now["until"] <= claim["event_at"]:
-            now, waiting = None, {}
+            now, waiting, heard = None, {}, {}
         is_weaker = now is not None and rank < now["rank"]
         if claim["operation"] == "retract":
-            waiting = {}
+            waiting, heard = {}, {}
             if now is None or (claim["object_key"] and group != now["group"]):
-                decide(claim, ("NOOP", "nothing_to_retract"))
+                _decide(decisions, claim, ("NOOP", "nothing_to_retract"))
             elif is_weaker:
-                decide(claim, ("NOOP", "weaker_source"), other=now, standing=now["best"])
+                _decide(decisions, claim, ("NOOP", "weaker_source"), other=now, standing=now["best"])
             else:
-                decide(claim, ("DELETE", "retracted"), result=now, standing=now["best"])
-                now["ended_by"], now["reason"], now["end_index"] = claim, "retracted", index
+                _decide(decisions, claim, ("DELETE", "retracted"), result=now, standing=now["best"])
+                now["ended_by"], now["reason"] = claim, "retracted"
                 rows.append({"claims": [], "opening": claim})
                 now = None
             continue
         is_denial = is_single and polarity == "negative"
         is_same = now is not None and group == now["group"] and polarity == now["polarity"]
         if is_denial and (now is None or group != now["group"]):
-            decide(claim, ("NOOP", "negates_nothing"))
+            _decide(decisions, claim, ("NOOP", "negates_nothing"))
             continue
         if now is not None and is_same and rank <= now["rank"]:
             if is_weaker:
-                decide(claim, ("NOOP", "weaker_confirmation"), result=now)
+                _decide(decisions, claim, ("NOOP", "weaker_confirmation"), result=now)
                 continue
-            now["claims"].append(claim)
+            _rest(now, claim)
             now["best"] = max(now["best"], claim["confidence"])
             if claim["valid_until"] is not None:
                 now["until"] = claim["valid_until"]
             reason = "confirmed" if claim["object_key"] == now["opening"]["object_key"] else "merged"
-            decide(claim, ("NOOP", reason), result=now, sessions=len(_sessions(now["claims"])))
+            _decide(decisions, claim, ("NOOP", reason), result=now, sessions=len(now["sessions"]))
             continue
         if is_weaker and now is not None:
-            decide(claim, ("NOOP", "weaker_source"), other=now, standing=now["best"])
+            _decide(decisions, claim, ("NOOP", "weaker_source"), other=now, standing=now["best"])
             continue
         confidence, line, said = claim["confidence"], (group, polarity), 0
+        waited: list[Row] = []
         if rank == 0:
-            waiting.setdefault(line, []).append(claim)
-            said = len(_sessions(waiting[line]))
-            confidence = max(c["confidence"] for c in waiting[line])
+            waited = waiting.setdefault(line, [])
+            heard.setdefault(line, set()).add(_session(claim))
+            said, confidence = len(heard[line]), max([confidence, *(c["confidence"] for c in waited)])
             if said < policy.facts.min_sessions:
-                decide(claim, ("NOOP", "awaits_support"), sessions=said)
+                waited.append(claim)
+                _decide(decisions, claim, ("NOOP", "awaits_support"), sessions=said)
                 continue
         if now is not None and not is_same and rank == now["rank"] and confidence < now["best"]:
-            decide(claim, ("NOOP", "less_confident"), other=now, standing=now["best"], sessions=said)
+            waited.append(claim)
+            _decide(
+                decisions, claim, ("NOOP", "less_confident"), other=now, standing=now["best"], sessions=said
+            )
             continue
         if is_denial and now is not None:
-            decide(claim, ("DELETE", "negated"), result=now, standing=now["best"], sessions=said)
-            if rank == 0:
-                take_waiting(line, now, False)
-            now["ended_by"], now["reason"], now["end_index"] = claim, "negated", index
+            _decide(decisions, claim, ("DELETE", "negated"), result=now, standing=now["best"], sessions=said)
+            for before in waited:
+                sessions = _evidence_sessions(decisions, before)
+                _decide(decisions, before, ("NOOP", "supports"), result=now, sessions=sessions)
+            now["ended_by"], now["reason"] = claim, "negated"
             rows.append({"claims": [], "opening": claim})
-            now, waiting = None, {}
+            now, waiting, heard = None, {}, {}
             continue
-        row: Row = {"opening": claim, "claims": [], "group": group, "polarity": polarity, "rank": rank,
-                    "best": confidence, "until": claim["valid_until"], "supersedes": now,
-                    "ended_by": None}  # fmt: skip
-        row["fact_id"] = row_id(claim["tenant_id"], claim["claim_id"])
-        if rank == 0:
-            take_waiting(line, row, True)
-        row["claims"].append(claim)
-        said = len(_sessions(row["claims"]))
+        row: Row = {"opening": claim, "claims": [], "sessions": set(), "group": group, "polarity": polarity,
+                    "rank": rank, "best": confidence, "until": claim["valid_until"], "supersedes": now,
+                    "ended_by": None, "fact_id": row_id(claim["tenant_id"], claim["claim_id"])}  # fmt: skip
+        for before in waited:
+            _rest(row, before)
+            _decide(decisions, before, ("NOOP", "supports"), result=row, sessions=len(row["sessions"]))
+        _rest(row, claim)
+        said = len(row["sessions"])
         if now is None:
-            decide(claim, ("ADD", "new"), result=row, sessions=said)
+            _decide(decisions, claim, ("ADD", "new"), result=row, sessions=said)
         else:
-            reason = "confirmed_by_stronger" if is_same else "superseded"
-            decide(claim, ("UPDATE", reason), result=row, other=now, standing=now["best"], sessions=said)
+            rule = ("UPDATE", "confirmed_by_stronger" if is_same else "superseded")
+            _decide(decisions, claim, rule, result=row, other=now, standing=now["best"], sessions=said)
             now["ended_by"], now["reason"], now["superseded_by"] = claim, "superseded", row
         rows.append(row)
-        now, waiting = row, {}
+        now, waiting, heard = row, {}, {}
     return rows
 
 
-def _sessions(claims: list[Row]) -> set[tuple[str, str]]:
-    return {
-        ("episode", c["episode_id"]) if c["session_id"] is None else ("session", c["session_id"])
-        for c in claims
-    }
+def _rest(row: Row, claim: Row) -> None:
+    row["claims"].append(claim)
+    row["sessions"].add(_session(claim))
+
+
+def _session(claim: Row) -> tuple[bool, str]:
+    session = claim["session_id"]
+    return (True, claim["episode_id"]) if session is None else (False, session)
+
+
+def _evidence_sessions(decisions: dict[str, Row], claim: Row) -> int:
+    sessions: int = decisions[claim["claim_id"]]["evidence"]["sessions"]
+    return sessions
 
 
 def _decide(
@@ -225,7 +230,7 @@ def _fact(row: Row, policy: Policy) -> Row:
     if len(claims) > 1:
         ordered = sorted(claims, key=_order)
         shown = max(enumerate(ordered), key=lambda c: (c[1]["confidence"], len(c[1]["object"]), c[0]))[1]
-    sessions = len(_sessions(claims))
+    sessions = len(row["sessions"])
     best = max(c["confidence"] for c in claims)
     confidence = 1 - (1 - best) * (1 - policy.facts.confirm_gain) ** (sessions - 1)
     source = opening["source"]

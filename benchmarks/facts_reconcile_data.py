@@ -13,7 +13,7 @@ from transforms.schemas import CLAIMS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TENANTS = 50
-OBJECTS = 12
+OBJECTS = 4
 """Distinct objects a slot may name."""
 SESSION_CLAIMS = 4
 """Claims of one session."""
@@ -25,7 +25,7 @@ def make_claims(rows: int, users: int, seed: int = 7) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     user = np.sort(rng.integers(0, users, rows))
     names = np.array([p.name for p in PREDICATES])
-    predicate = (len(names) * rng.random(rows) ** 1.6).astype(int)
+    predicate = (len(names) * rng.random(rows) ** 2).astype(int)
     thing = (OBJECTS * rng.random(rows) ** 2).astype(int)
     at = rng.integers(0, 360 * 86_400, rows)
     late = np.where(rng.random(rows) < 0.05, rng.integers(0, 20 * 86_400, rows), 3_600)

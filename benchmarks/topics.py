@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.facts import peak_mb
-from benchmarks.night import timed
+from benchmarks.facts import cpu_seconds, peak_mb
 from benchmarks.topics_data import NO_TOPIC, NO_TOPICS, adjusted_rand, planted_texts, planted_vectors
 from lake.embedders.config import EmbedderConfig, make_embedder
 from transforms.policy import Policy
@@ -25,8 +25,15 @@ SPACE = "benchmark"
 Emit = Callable[[dict[str, Any]], None]
 
 
+def timed(action: Callable[[], Any]) -> tuple[Any, float, float]:
+    """Result, wall seconds and CPU seconds of a call."""
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    result = action()
+    return result, time.perf_counter() - wall, cpu_seconds() - cpu
+
+
 def measure_one_owner(folder: Path, rows: int, emit: Emit) -> None:
-    """One owner with all rows, 300 planted topics, a tenth of noise. Noise counts as one topic in the index."""
+    """One owner has all rows: 300 planted topics and a tenth of noise, which counts as one in the index."""
     del folder
     waiting = planted_vectors(1, rows, TOPICS_PLANTED, NOISE, seed=7)
     held_mb = peak_mb()
@@ -62,7 +69,7 @@ def measure_one_owner_floor(folder: Path, rows: int, emit: Emit) -> None:
 
 
 def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
-    """Owners of 50 rows in 5 topics each: first night whole, then a night with nothing new."""
+    """Owners of 50 rows in 5 topics each: a first night, then one with nothing new."""
     del folder
     owners = rows // 50
     waiting = planted_vectors(owners, 50, 5, NOISE, seed=7)
@@ -86,7 +93,7 @@ def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
 
 
 def measure_texts(folder: Path, rows: int, emit: Emit) -> None:
-    """Planted conversations through the default embedder: 8 and 12 subjects an owner, in one night and in six.
+    """Planted conversations through the default embedder: subjects an owner, nights they are split into.
 
     The index is taken over turns about a subject; one that is left waiting counts as a topic of its own.
     """

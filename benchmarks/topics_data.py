@@ -171,7 +171,7 @@ def planted_vectors(
 
 
 def adjusted_rand(one: Sequence[Any], other: Sequence[Any]) -> float:
-    """Adjusted Rand index of two partitions of the same rows (Hubert and Arabie, 1985): 1 where they agree."""
+    """Adjusted Rand index (Hubert and Arabie, 1985) of two partitions of the same rows: 1 if they agree."""
     pairs = pl.DataFrame({"one": one, "other": other}, strict=False)
 
     def choose_two(counts: pl.Series) -> float:

@@ -122,6 +122,9 @@ def _outcomes(tally: Mapping[str, Any], *, has_reasons: bool) -> list[tuple[str,
     return rows
 
 
+_DERIVED = {"facts": "facts served", "summaries": "summaries served", "procedures": "skills served"}
+
+
 def _learned(consolidated: StepResult) -> list[tuple[str, int]]:
     """What consolidation changed; nothing where it had nothing to do."""
     detail = consolidated.detail
@@ -135,6 +138,9 @@ def _publication(published: StepResult | None) -> list[tuple[str, int]]:
     """Rows published and, where a generation was built, those that were not."""
     rows = [("published", published.rows_out if published else 0)]
     if published:
+        rows += [
+            (told, published.detail[name]) for name, told in _DERIVED.items() if published.detail.get(name)
+        ]
         rows += [
             (name, published.detail[name]) for name in ("expired", "injected") if name in published.detail
         ]

@@ -104,10 +104,23 @@ def ranked(found: Candidates, policy: Policy, filters: Filters, limit: int | Non
     scores = scoring.score_columns(columns, policy=policy, as_of=filters.as_of)
     events = np.array([row["event_at"] for row in rows], np.int64)
     order = scoring.rank_positions(scores["score"], events, [row["memory_id"] for row in rows])
+    is_answer = _answers(rows, scores["relevance"], policy)
+    order = order[is_answer[order]]
     hashes = [rows[i]["content_hash"] for i in order]
     threshold = policy.recall.duplicate_cosine
     originals = scoring.originals(hashes, found.vectors[order], threshold=threshold, limit=limit)
     return Ranked(found, scores, order, originals)
+
+
+def _answers(rows: Sequence[dict[str, Any]], relevance: Floats, policy: Policy) -> NDArray[np.bool_]:
+    """Which rows are about the query.
+
+    A fact keeps its recency and a skill its bonus for good, so one that has nothing to do with the query
+    would rank above an old episode that answers it. Episodes are all let through: they fade.
+    """
+    is_derived = np.array([row["source_refs"] != [row["memory_id"]] for row in rows], np.bool_)
+    least = policy.recall.derived_floor_ratio * max(relevance, default=0.0)
+    return ~is_derived | (relevance >= least)
 
 
 def index_candidates(

@@ -183,6 +183,8 @@ class RecallPolicy(Section):
     duplicate_cosine: float = Field(0.92, ge=0, le=1)
     relevance_floor: dict[Name, Share] = {}
     """Least relevance to be packed, by model key; score scales differ between models."""
+    derived_floor_ratio: float = Field(0.5, ge=0, le=1)
+    """A fact, summary or skill less relevant than this part of the best candidate is not recalled."""
     fresh_rows: int = Field(2_000, ge=0, le=1_000_000)
     """Newest rows of the scope, landed or ingested but not published, that recall also reads."""
     max_sensitivity: Literal["normal", "personal", "restricted"] = "restricted"
@@ -244,8 +246,7 @@ class PublishPolicy(Section):
     """Least share of published rows that have a vector. A model refuses hardly a text in a thousand, and
     such a row is still found by its words; more without one were never embedded."""
     bare_rows_allowed: int = Field(10, ge=0, le=1_000_000_000)
-    """Up to this many rows without a vector pass whatever their share, so that one refused text does not
-    stop a lake of fifty rows; rows without any vector at all pass only where the ratio is 0."""
+    """So many rows without a vector pass whatever their share; none with one passes only at ratio 0."""
     large_scope_rows: int = Field(20_000, ge=1, le=1_000_000_000)
     """A scope above this gets a table of its own with an approximate index."""
 

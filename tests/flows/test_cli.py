@@ -26,10 +26,13 @@ VERBS = (
     "init",
     "ingest",
     "embed",
+    "consolidate",
     "publish",
     "nightly",
     "recall",
     "context",
+    "facts",
+    "explain",
     "status",
     "doctor",
     "formats",
@@ -79,7 +82,10 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
     scope = {"--tenant", "--user", "--agent", "--session"}
     wanted = {
         "ingest": scope | {"--format", "--timezone", "--explain"},
-        "nightly": scope | {"--no-publish"},
+        "nightly": scope | {"--no-publish", "--dry-run"},
+        "consolidate": {"--dry-run", "--complete"},
+        "facts": scope | {"--history", "--recorded-by", "--tenant-wide"},
+        "explain": scope | {"--tenant-wide"},
         "recall": scope | {"-k", "--kinds", "--explain"},
         "context": scope | {"--budget"},
         "publish": {"--rollback", "--force"},
@@ -143,7 +149,7 @@ def test_json_keys_that_stay(lake: Path, tmp_path: Path, command: Command) -> No
     assert (ingested["rows_in"], ingested["landed"], ingested["quarantined"]) == (2, 1, 1)
     night = data("nightly")
     step = {"name", "rows_in", "rows_out", "rejected", "seconds", "peak_bytes"}
-    assert [s["name"] for s in night["steps"]] == ["ingest", "embed", "publish"]  # type: ignore[attr-defined]
+    assert [s["name"] for s in night["steps"]] == ["ingest", "embed", "consolidate", "publish"]  # type: ignore[attr-defined]
     assert all(step <= s.keys() for s in night["steps"])  # type: ignore[attr-defined]
     assert night["generation"] == "gen-000002"
     assert step <= data("embed").keys()
@@ -155,6 +161,10 @@ def test_json_keys_that_stay(lake: Path, tmp_path: Path, command: Command) -> No
     packed = data("context", "harbour", "--budget", "300", *SCOPE)
     wanted = {"text", "tokens_used", "tokens_available", "packed", "summarised", "dropped"}
     assert wanted <= packed.keys()
+    assert {"name", "rows_in", "rows_out"} <= data("consolidate", "--dry-run").keys()
+    [fact, *_] = [*data("facts", *SCOPE)["facts"], None]  # type: ignore[misc]
+    assert fact is None or {"id", "fact", "subject", "predicate", "object", "polarity"} <= fact.keys()
+    assert data("explain", found["id"], *SCOPE)["chain"]["sources"]  # type: ignore[index]
     status = data("status")
     assert status["index"]["generation"] == "gen-000001"  # type: ignore[index]
     assert data("doctor")["passed"] is True
@@ -523,7 +533,7 @@ def test_nights_in_a_lake_of_an_odd_name(name: str, tmp_path: Path, command: Com
     write(tmp_path / "b.jsonl", [row(3, "the ferry leaves at dawn")])
     assert command("--lake", lake, "nightly", tmp_path / "b.jsonl", *AT).code == 0
     again = command("--json", "--lake", lake, "nightly", tmp_path / "b.jsonl", *AT).json
-    assert [step["state"] for step in again["steps"]] == ["unchanged"] * 3
+    assert [step["state"] for step in again["steps"]] == ["unchanged"] * 4
     found = command("--json", "--lake", lake, "recall", "ferry at dawn", *SCOPE).json["results"]
     assert found[0]["text"] == "the ferry leaves at dawn"
 

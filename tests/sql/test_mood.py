@@ -11,8 +11,8 @@ import polars as pl
 from lake import queries
 from transforms.schemas import CONVERSATIONS
 
-NAMES = ["conversation_id", "tenant_id", "user_id", "started_at", "sentiment", "sentiment_label", "topics", "revision",
-         "is_removed"]  # fmt: skip
+NAMES = ["conversation_id", "tenant_id", "user_id", "started_at", "sentiment", "sentiment_label", "topics",
+         "revision", "is_removed"]  # fmt: skip
 
 
 def day(number: int, hour: int = 12) -> datetime:

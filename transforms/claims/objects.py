@@ -33,9 +33,9 @@ _STOP_LOOSE = re.compile(
 _TAIL = re.compile(
     r"[\s,]*\b(?:now|from now on|these days|nowadays|at the moment|currently|right now|for now|please|pls"
     r"|too|as well|again|btw|by the way|instead|any ?more|any longer|either"
-    r"|always|originally|today|this time|next time|in general|generally|lately|recently|myself|ourselves"
-    r"|though|mostly|anyway|you know|at all|best|the most|a lot|so much|very much|more and more"
-    r"|especially|literally|honestly"
+    r"|always|originally|today|yesterday|last night|last week|this time|next time|in general|generally"
+    r"|lately|recently|myself|ourselves|though|mostly|anyway|you know|at all|best|the most|a lot|so much"
+    r"|very much|more and more|especially|literally|honestly"
     r"|at home|for (?:me|us)|with me|with us|everywhere|anywhere|on me|more than (?:anything|most)|for "
     r"(?:years|ages|months|weeks|long|good|life|free)|all the time|of course|and (?:so on|all that)"
     r"|already|ever|then|there|since then|twice a day|once a day|daily|in production|for everything|for "
@@ -75,6 +75,7 @@ _TIMES = (
     r"|a few|a couple of) (?:days|weeks|months|years))|this quarter|the start of the year)"
 )
 _TIME_TAIL = re.compile(rf"[\s,]*\b{_TIMES}\s*$", re.IGNORECASE)
+_ORNAMENT = re.compile(r"[\s\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]+$")
 _ARTICLE = re.compile(r"(?:an?|the)\s+(?=\S)", re.IGNORECASE)
 
 
@@ -100,6 +101,7 @@ def trimmed(text: str, *, is_loose: bool, keeps_time: bool) -> tuple[int, int]:
         if not keeps_time:
             shorter = _TIME_TAIL.sub("", shorter)
         shorter = shorter.rstrip(" ,:;-\u2013\u2014.!?'\u3002\u3001")
+        shorter = _ORNAMENT.sub("", shorter) or shorter
         if shorter == kept:
             break
         kept = shorter

@@ -146,10 +146,13 @@ def _matched(
     """The readings of one match, each with the offsets of its object in the sentence."""
     groups = match.groupdict()
     subject = subject_of(groups.get("s"))
+    if groups.get("w"):
+        # The ryokan called: the shuttle ... means its own.
+        subject = f"{groups['w']}'s {subject}"
     if subject != "user" and not is_thing(subject):
         return
     first, text = match.start("o"), match["o"] or ""
-    is_loose = rule.predicate in _LOOSE
+    is_loose = rule.predicate in _LOOSE or "loose" in rule.flags
     members = [(0, len(text))]
     if rule.is_list:
         start, end = trimmed(_unlisted(text), is_loose=True, keeps_time=rule.keeps_time)
@@ -184,7 +187,7 @@ def _is_object(rule: Rule, text: str, start: int, end: int) -> bool:
     )
 
 
-_MAY_POINT = ("rule", "decided", "located_at", "setting", "version")
+_MAY_POINT = ("rule", "located_at", "setting", "version")
 _NEW_CLAUSE = re.compile(
     r"(?:,? (?:and|but|so|or)|,)\s+(?:i|we|my|our|he|she|it|they|you|the|please|so|then|not|never"
     r"|no|there|even|keep|plan|though|one|that|this|need|want|feel|stairs)\b.*",

@@ -57,8 +57,10 @@ IDENTITY = (
         r"{L}i {NOT}(?: really)? speak (?:any |much |a word of )?(?P<o>{LANG}(?:(?: or|,) {LANG})*)", polarity="negative",
         is_list=True),
     Rule("name", " here",
-        r"^\W*(?:(?:hi|hello|hey|hey there|hi there|good \w+)[,!.]? )?(?P<o>{NAME}) here(?=[.,!]|$"
-        r"| from| again)", most_words=2),
+        r"^\W*(?:(?:hi|hello|hey|hey there|hi there|good \w+)[,!.]? )?(?P<o>(?!(?:same|look|looky"
+        r"|right|still|over|up|down|out|come|live|been|new|nice|good|great|back|nothing|everything"
+        r"|anyone|stuck|sitting|well|really|always|never|almost|down|it's|we're|i'm)\b){NAME}) "
+        r"here(?=[.,!]|$| from| again)", most_words=2),
     Rule("name",
         "i go by|know me as|this is |the name is|the name's|address me as|shorten it|shorten my "
         "name",
@@ -191,7 +193,7 @@ WORK = (
         r"promoted to|got promoted to|make (?:a|my) living as|freelance as|earn my living as)|they "
         r"made me|my job is|i'm employed as|i am employed as|i'm self-employed as)(?: an?| the)? "
         r"(?P<o>(?:[\w-]+ ){0,3}?{OCC})\b", most_words=6),
-    Rule("works_as", OCCUPATION_CUES, r"{L}(?:as|being) an? (?P<o>(?:[\w-]+ ){0,2}?{OCC})(?:,| (?=i\b))",
+    Rule("works_as", OCCUPATION_CUES, r"{L}(?:as|being) an? (?P<o>(?:[\w-]+ ){0,2}?{OCC})(?=,| i\b)",
         most_words=4),
     Rule("works_as", "job title|my title|my role|my position|became team|team lead of|team lead at",
         r"{L}(?:my (?:new |job )*(?:title|role|position|job) (?:is|changed)(?: now| to)?:? |i(?: "
@@ -272,6 +274,11 @@ WORK = (
 )
 
 HOME = (
+    Rule("located_at", "leaves from|departs from|stops at|starts from|shuttle|bus |train ",
+        r"{L}the (?P<w>[\w-]+) (?:called|wrote|says|said|confirmed|confirms|told (?:me|us)|e-mailed"
+        r"|emailed|texted)(?: again| back| today| me| us)*[:,]? (?:that )?the (?P<s>shuttle|bus"
+        r"|train|tram|ferry|coach|boat|minibus|tour) (?:now )?(?:leaves?|departs?|starts?|stops?) "
+        r"(?:from|at) (?P<o>.+)", most_words=14, flags=("reported",)),
     Rule("lives_in", "live in|live near|live at|lives in|lives near|lives at|live on",
         r"{L}(?:i|we) (?:don't|do not|no longer) live (?:in|at|near) (?P<o>.+)", operation="retract",
         most_words=5),
@@ -314,10 +321,10 @@ HOME = (
             r"|bike|car|van|stopcock|meter|wine cellar|kitchen tools|safe)(?: in the [\w]+)?) (?:is"
             r"|are)(?: now| still| always)?(?: located| kept| stored)? (?P<o>(?:(?:at|in|on|under"
             r"|behind|next to|opposite|above|below|beside|inside|near|by|outside) (?=the |an? |my "
-            r"|our |(?-i:[A-Z])|\d|gate |floor |room |desk |platform |level )|desk |room |platform "
-            r"|gate |locker |bay )?(?!(?:the moment|moment|time|fire|holiday|leave|order|mess|fine"
-            r"|trouble|use|sale|its way|the way|a mess|a|broken|closed|open|too|so|very|not|being"
-            r"|good|great|going|running)\b).+)", most_words=14),
+            r"|our |(?-i:[A-Z])|\d|gate |floor |room |desk |platform |level )|(?=desk |room "
+            r"|platform |gate |locker |bay |\d))(?!(?:the moment|moment|time|fire|holiday|leave"
+            r"|order|mess|fine|trouble|use|sale|its way|the way|a mess|a|broken|closed|open|too|so"
+            r"|very|not|being|good|great|going|running)\b).+)", most_words=14),
     Rule("located_at", "moved to",
         r"{L}(?P<s>(?:the|our) (?:[\w'-]+ ){0,2}(?:office|branch|warehouse|clinic|practice|shop"
         r"|store|school|depot|gym|studio|restaurant|headquarters|hq|lab|library|stop|meeting point"
@@ -392,7 +399,7 @@ FAMILY = (
         r"|children)s?(?:,? (?:called |named )?{NAME}(?: and {NAME})?)?)(?! of\b)", most_words=7),
     Rule("has_relative", RELATIVE_CUES,
         r"\bmy (?:\d+-year-old |late |dear |lovely )?(?P<r>{REL})(?:'s name is|'s called| is called"
-        r"| is named|,)? (?P<o>{NAME})(?!')", most_words=2, flags=("anywhere", "reported")),
+        r"| is named|,)? (?P<o>{NAME})", most_words=2, flags=("anywhere", "reported")),
     Rule("has_relative", RELATIVE_CUES, r"\b(?P<o>{NAME}), (?:my|our) (?P<r>{REL})\b(?=,| is| has| and)",
         most_words=2),
     Rule("has_relative", "our ",

@@ -162,9 +162,6 @@ PLANS = (
         r"(?P<o>{MONEY}|\d[\d.,]*)(?: at most| max(?:imum)?| tops|[,.;!]|$)"),
     Rule("decided", "decision",
         r"{L}(?:decision(?: taken| made)?|final decision|the decision): (?:we |i )?(?P<o>.+)", most_words=14),
-    Rule("decided", "we chose|i chose|we picked|we've chosen|i've chosen|opted for",
-        r"{L}(?:i|we)(?:'ve| have)?(?: finally| now)? (?:chose|chosen|picked|opted for) "
-        r"(?P<o>(?!(?:it|that|this|you|the (?:first|second|third|wrong|right|blue|red))\b).+)", most_words=9),
     Rule("decided", "decided",
         r"{L}(?:i'm|i am|we're|we are) not going to (?P<o>[\w ]+?),? (?:that's )?decided", polarity="negative",
         most_words=10),

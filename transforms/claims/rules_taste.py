@@ -54,10 +54,13 @@ CHOICES = (
         level="firm"),
     Rule("prefers", "would rather|'d rather|rather pay",
         r"{L}(?:i|we)(?:'d| would) (?:much )?rather pay (?P<z>.*?) for (?P<o>an? .+)", aspect="lodging"),
-    Rule("prefers", "prefer|would rather|'d rather",
-        r"{L}{I}(?:'d| would)?(?: much| really)? (?:prefer|rather)(?: to)?(?: have| take| stay in| "
-        r"stay at| book| use| go by| travel by| fly with| sit in| get| be contacted by| write in| "
-        r"read| receive| work in| go with)? (?P<o>.+)", aspect="?", otherwise="likes", most_words=7),
+    Rule("prefers", "would rather|'d rather",
+        r"{L}{I}(?:'d| would)(?: much)? rather(?: have| take| stay in| stay at| book| use| go by| "
+        r"travel by| fly with| sit in| get| be contacted by| go with)? (?P<o>.+)", aspect="?", most_words=7),
+    Rule("prefers", "prefer",
+        r"{L}{I}(?:'d| would)?(?: much| really)? prefer(?: to)?(?: have| take| stay in| stay at| "
+        r"book| use| go by| travel by| fly with| sit in| get| be contacted by| write in| read| "
+        r"receive| work in| go with)? (?P<o>.+)", aspect="?", otherwise="likes", most_words=7),
     Rule("prefers",
         "i usually|we usually|i always|we always|i mostly|we mostly|i normally|we normally|i "
         "generally|i only|we only|tend to|prefer to|i really always|i also always|we also usually",
@@ -126,7 +129,7 @@ REPLIES = (
         aspect="length"),
     Rule("prefers", "write-ups|write-up|reports|answers",
         r"{L}(?:(?:for|in) (?P<z>write-ups|reports|answers|summaries): )(?:i want them |i like "
-        r"them |please )?(?P<o>.+)", aspect="format", most_words=12, keeps_time=True),
+        r"them |please )?(?P<o>.+)", aspect="format", most_words=12, keeps_time=True, flags=("loose",)),
     Rule("prefers", "metric|imperial|celsius|fahrenheit|kilomet|miles|kilos|pounds",
         rf"{{L}}(?:please )?(?:always )?(?:use|give me|show me|show|tell me|convert|i use|i want|i "
         rf"think in|i prefer|we use|stick to)(?: (?:all )?(?:temperatures?|distances?|weights?"
@@ -230,7 +233,7 @@ TASTES = (
         r")?fan of|keen on|fond of) (?P<o>.+)", polarity="negative", most_words=6),
     Rule("likes", "fan of|fond of|keen on|crazy about|into |obsessed",
         r"{L}{Im}(?: a)?(?: big| huge| great)? (?:fan of|fond of|keen on|crazy about|obsessed with"
-        r"|really into|very into|into) (?P<o>.+)", most_words=6),
+        r"|really into|very into|into)(?: both)? (?P<o>.+)", most_words=6),
     Rule("likes", "favourite|favorite",
         r"{L}my (?:all-time )?favou?rite (?P<z>[\w ]+?)(?: by far)? (?:is|are) (?P<o>(?!(?:when|how"
         r"|that|to|the one)\b).+)", most_words=6),
@@ -246,12 +249,13 @@ TASTES = (
         "i like |i love |i adore |i enjoy |we like |we love |we enjoy |really like|really love"
         "|also like|also love|still love|always loved|i do like|absolutely love|really enjoy|also "
         "enjoy",
-            r"{L}{I} (?:like|love|adore|enjoy) (?P<o>(?!(?:to|it|that|this|these|those|your|you|how"
-            r"|when|where|what|my|his|her|their|him|them|being|having|all|both|seeing|knowing"
-            r"|hearing|the (?!(?-i:[A-Z])|(?:ocean|sea|mountains?|desert|forest|woods|beach"
-            r"|outdoors|countryside|cold|heat|rain|snow|dark|north|south|city|theatre|theater|opera"
-            r"|ballet|cinema|circus|piano|violin|guitar|drums|cello|taste of|smell of|sound of"
-            r"|colou?r \w+$|autumn|winter|summer|spring|quiet|silence|sun|night)))\b).+)", most_words=8),
+            r"{L}{I} (?:like|love|adore|enjoy)(?: also| both)? (?P<o>(?!(?:to|it|that|this|these"
+            r"|those|your|you|how|when|where|what|my|his|her|their|him|them|being|having|all|both"
+            r"|seeing|knowing|hearing|the (?!(?-i:[A-Z])|(?:ocean|sea|mountains?|desert|forest"
+            r"|woods|beach|outdoors|countryside|cold|heat|rain|snow|dark|north|south|city|theatre"
+            r"|theater|opera|ballet|cinema|circus|piano|violin|guitar|drums|cello|autumn|winter"
+            r"|summer|spring|quiet|silence|sun|night)(?=[.,;!]|$| too| and i| but)|(?:taste of"
+            r"|smell of|sound of)))\b).+)", most_words=8),
     Rule("habit", "any more|anymore|no longer",
         r"{L}(?:i|we) (?:don't|do not|no longer) (?P<o>(?:go|run|swim|cycle|play|do|meditate|jog"
         r"|train|smoke|commute|volunteer)\b.*?)(?: any ?more| any longer|{END})", operation="retract",
@@ -305,7 +309,7 @@ TASTES = (
             r"always loved|nothing beats) (?P<o>.+?)(?= all (?:day|night)|$)",
             most_words=6, flags=("unreal",)),
     Rule("likes", "my favourite|my favorite",
-        r"{L}(?P<o>(?!(?:it|that|this|he|she|they|what|which|these|those)\b)[\w' -]+?) (?:is|are) "
+        r"^\W*(?P<o>(?!(?:it|that|this|he|she|they|what|which|these|those)\b)[\w' -]+?) (?:is|are) "
         r"(?:my|our)(?: absolute| all-time)? favou?rites?\b(?! (?:part|thing about))", most_words=5),
     Rule("likes", "i avoid|we avoid",
         r"{L}{I} avoid (?P<o>(?!(?:it|that|this|them|him|her|eating|using|the )\b).+)", polarity="negative",
@@ -419,8 +423,9 @@ HEALTH = (
         r"|prazole|olol|azepam|oxetine|formin)))\b", most_words=4),
     Rule("allergic_to",
         "a rash|me hives|hives|swell up|react badly|tolerate|intoleran|makes me ill|make me ill",
-            r"{L}(?P<o>(?!(?:he|she|it|that|this|they|which)\b)[\w-]+(?: [\w-]+)?) (?:give|gives"
-            r"|always give) me (?:a rash|hives|a bad rash|an itch)", most_words=3),
+            r"{L}(?P<o>(?!(?:he|she|it|that|this|they|which|even|traces|these|those"
+            r"|you)\b)[\w-]+(?: [\w-]+)?) (?:give|gives|always give) me (?:a rash|hives|a bad rash"
+            r"|an itch)", most_words=3),
     Rule("allergic_to", "react badly|tolerate|can't stomach|intoleran",
         r"{L}i (?:react badly to|can't tolerate|cannot tolerate|don't tolerate|do not tolerate"
         r"|don't handle) (?P<o>[\w-]+(?: [\w-]+)?)", most_words=3),
@@ -444,8 +449,9 @@ HEALTH = (
         r"me)?|has me on)|they put me on|i was prescribed|i've been prescribed|i (?:need|have) to "
         r"(?:inject|take)|i inject|i must take) (?P<o>(?!(?:it|that|this|a (?:break|day|rest|bus"
         r"|train|taxi|look|nap|course|test|walk|call|shower|seat|picture)|the (?:bus|train|car|kids"
-        r"|dog|stairs|exam)|care|off|my (?:kids|son|daughter|dog|car)|notes|over|time)\b)[\w-]+(?: "
-        r"[\w-]+)?)(?= before| after| every| twice| once| daily| for |[,.;!]|$| with| at)", most_words=3),
+        r"|dog|stairs|exam)|care|off|my|our|your|the|notes|over|time|them|him|her|some|more|any"
+        r"|another|on|part|action|responsibility|photos?|pictures?)\b)[\w-]+(?: [\w-]+)?)(?= before"
+        r"| after| every| twice| once| daily| for |[,.;!]|$| with| at)", most_words=3),
     Rule("takes", "came off|off the|weaned off",
         r"{L}i(?:'ve| have)? (?:came|come|gone|went|been taken) off (?:the |my "
         r")?(?P<o>antidepressants|statins|insulin|antibiotics|steroids|painkillers|medication|pills"

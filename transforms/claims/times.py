@@ -83,8 +83,10 @@ _TIME = re.compile(
 )
 _FOR = re.compile(
     rf"\bfor (?:the (?:last|past) )?(?:about |almost |over |nearly )?(?P<count>{_COUNT}) "
-    rf"(?P<unit>{_UNIT})(?: now)?\b", re.IGNORECASE)
-_AMBIGUOUS = ("may", "mar", "mon", "sun", "sat", "wed", "am", "mai", "mars", "hier", "morgen")
+    rf"(?P<unit>{_UNIT})(?: now)?\b",
+    re.IGNORECASE,
+)
+_AMBIGUOUS = ("may", "march", "mar", "mon", "sun", "sat", "wed", "am", "mai", "mars", "hier", "morgen")
 """Words that are also others: taken for a time only after a preposition or in a date."""
 
 

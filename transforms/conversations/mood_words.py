@@ -223,3 +223,8 @@ FUNCTION_WORDS = {
     "ru": "я ты он она это и не в на с что как мне меня мы но у за так очень был",
 }
 """By which a language is told; a word such as the French mal or the Spanish sol has mood in its own only."""
+
+PLAIN_WORDS = frozenset(
+    word.removesuffix("*") for table in LEXICON.values() for words in table.values() for word in words.split()
+)
+"""Words of mood without their endings."""

@@ -1,6 +1,6 @@
 """What a session is about, in a few words of its own.
 
-A word's weight is ln(1 + turns that hold it), twice for turns of the user, times a rarity that
+A word's weight is the number of turns that hold it, those of the user counted twice, times a rarity that
 depends on the word alone: by Zipf's law of abbreviation frequent words are short, so a word counts for
 more the longer it is, and the most frequent ones are left out by name. So a session's topics are a function
 of the session, and no other session that comes or goes changes them.
@@ -9,6 +9,8 @@ of the session, and no other session that comes or goes changes them.
 from __future__ import annotations
 
 import polars as pl
+
+from transforms.conversations.mood_words import PLAIN_WORDS
 
 _STOP = (
     "a about above after again all also always am an and another any anything are around as ask at away"
@@ -62,6 +64,8 @@ _STOP_UNSPACED = (
     " 已经 现在 今天 明天 谢谢 好的 请问 需要 知道 时候 这些 那些 真的 非常 有点 一些 自己 出来 起来 不要"
     " 不能 今日 明日 昨日 何か 私は 時間 本当 少し 時は"
 )
+_NO_TERMS = sorted({*_STOP.split(), *_STOP_UNSPACED.split(), *PLAIN_WORDS})
+"""Words of mood say how a session went, not what it was about."""
 _WORD = r"\p{L}[\p{L}\p{M}\p{N}_'’-]*\p{L}|\p{L}+\d+"
 _HAN = r"\p{Han}{2,4}|[\p{Katakana}ー]{2,}"
 _IS_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
@@ -95,7 +99,7 @@ def topics(turns: pl.DataFrame, count: int) -> pl.DataFrame:
     ).explode("term", empty_as_null=False)
     is_unspaced = pl.col("term").str.contains(_IS_UNSPACED)
     known = words.filter(
-        ~pl.col("term").is_in([*_STOP.split(), *_STOP_UNSPACED.split()])
+        ~pl.col("term").is_in(_NO_TERMS)
         & pl.when(is_unspaced)
         .then(pl.col("term").str.contains(rf"^(?:{_HAN})$"))
         .otherwise(pl.col("term").str.len_chars() >= _MIN_CHARS)
@@ -110,7 +114,7 @@ def _best(counted: pl.DataFrame, count: int) -> pl.DataFrame:
     length = pl.col("term").str.len_chars()
     width = pl.when(pl.col("term").str.contains(_IS_UNSPACED)).then(length * 3).otherwise(length)
     rarity = (width.clip(_MIN_CHARS, _LONG_CHARS) / _LONG_CHARS).sqrt()
-    weight = ((1 + pl.col("share")).log() * rarity).round(6)
+    weight = (pl.col("share") * rarity).round(6)
     order = ["conversation_id", "weight", "first", "term"]
     ranked = counted.with_columns(weight=weight).sort(order, descending=[False, True, False, False])
     return ranked.group_by("conversation_id", maintain_order=True).agg(topics=pl.col("term").head(count))

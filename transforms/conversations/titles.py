@@ -20,7 +20,7 @@ _POLITE = (
     r"| would) like you to|help me(?: to)?|bitte|kannst du(?: mir)?|könn(?:t|te)st du|können sie|por favor"
     r"|puedes|s'il (?:te|vous) plaît|peux-tu|pouvez-vous|per favore|puoi)(?: please)?[\s,]+)+"
 )
-_FIRST_SENTENCE = r"(?s)^(.{12,}?(?:\S{2}[.!?…]+[\"”’)]*|[。！？]))(?:\s|\p{L}|$)"
+_FIRST_SENTENCE = r"(?s)^(.{9,}?[^\s.]{3}[.!?…]+[\"”’)]*)(?:\s|$)|^(.{4,}?[。！？])"
 _SMALL_TALK = (
     r"(?i)^\W*(?:(?:yes|no|yep|nope|sure|great|cool|nice|perfect|thanks?|thank you|thx|got it|sounds good"
     r"|no problem|bye|test|ping|how are you(?: doing)?(?: today)?|what'?s up|are you there|gracias|merci"
@@ -45,7 +45,7 @@ def with_titles(said: pl.DataFrame, max_chars: int) -> pl.DataFrame:
         title.str.replace_all(r"\s+", " ").str.replace_all(_CONTROL, "").str.strip_chars(),
         title.str.replace(_GREETING, "").str.strip_chars(),
         title.str.replace(_POLITE, "").str.strip_chars(),
-        pl.coalesce(title.str.extract(_FIRST_SENTENCE), title),
+        pl.coalesce(title.str.extract(_FIRST_SENTENCE, 1), title.str.extract(_FIRST_SENTENCE, 2), title),
         title.str.strip_chars(" ").str.strip_chars_end(".,;:。、，"),
         cut_expr(title, max_chars).alias("title"),
         title.str.slice(0, 1).str.to_uppercase() + title.str.slice(1),

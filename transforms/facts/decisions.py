@@ -9,7 +9,7 @@ from transforms.declarations import INSTANT
 from transforms.derived import DECISIONS
 from transforms.facts.fold import MERGED, RETRACTED, RULES, WEAKER_SOURCE, Fold
 from transforms.facts.ordering import Floats, Ints, head, paired, sort_order
-from transforms.facts.rows import Lineage, named
+from transforms.facts.rows import Lineage
 from transforms.facts.slots import NOTHING, Slots
 
 COLUMNS = [name for name in DECISIONS.names if name not in ("revision", "is_removed")]
@@ -18,9 +18,7 @@ _STEPS = 10_000
 _NO_INSTANT = np.iinfo(np.int64).min
 
 
-def decisions(
-    claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage, fact_ids: pl.Series
-) -> pl.DataFrame:
+def decisions(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage) -> pl.DataFrame:
     """Rows of ``schemas.DECISIONS``, one a claim, but for the columns of revisions.
 
     Args:
@@ -28,11 +26,10 @@ def decisions(
         slots: The same in fold order.
         fold: What became of them.
         held: ``lineage`` of the fold.
-        fact_ids: Id of each of ``held.opened``.
     """
     recorded = claims["recorded_at"].to_physical().to_numpy()[slots.row]
     decided = np.maximum(recorded, np.maximum(_at(recorded, fold.result), _at(recorded, fold.other)))
-    kept, retired = _one_each(slots, fold, fact_ids, held, claims.height)
+    kept, retired = _one_each(slots, fold, held, claims.height)
     order = sort_order([slots.owner, head(claims["claim_id"])], claims.select("claim_id"))
     kept = kept[order]
     rules = pl.DataFrame(RULES, schema=["operation", "reason"], orient="row")
@@ -42,8 +39,8 @@ def decisions(
         .with_columns(
             rules[fold.rule[kept]],
             item_kind=pl.lit("claim"),
-            result_id=named(fact_ids, held.opened, fold.result[kept]),
-            other_id=named(fact_ids, held.opened, fold.other[kept]),
+            result_id=held.ids(fold.result[kept]),
+            other_id=held.ids(fold.other[kept]),
             evidence=_evidence(claims, slots, fold, held, kept, None if retired is None else retired[order]),
             decided_at=pl.Series(decided[kept]).cast(INSTANT),
         )
@@ -56,9 +53,7 @@ def _at(values: Ints, position: Ints) -> Ints:
     return np.where(position == NOTHING, _NO_INSTANT, values[position])
 
 
-def _one_each(
-    slots: Slots, fold: Fold, fact_ids: pl.Series, held: Lineage, claims: int
-) -> tuple[Ints, Ints | None]:
+def _one_each(slots: Slots, fold: Fold, held: Lineage, claims: int) -> tuple[Ints, Ints | None]:
     """Of each claim its position, and how many facts it retired where claims met several slots."""
     at = np.arange(len(slots.row))
     if len(at) == claims:
@@ -66,9 +61,8 @@ def _one_each(
         kept[slots.row] = at
         return kept, None
     merit = np.select([fold.rule == RETRACTED, fold.rule == WEAKER_SOURCE], [0, 1], 2)
-    result = named(fact_ids, held.opened, fold.result)
-    other = named(fact_ids, held.opened, fold.other)
-    copies = pl.DataFrame({"row": slots.row, "merit": merit, "result": result, "other": other, "at": at})
+    names = {"result": held.ids(fold.result), "other": held.ids(fold.other)}
+    copies = pl.DataFrame({"row": slots.row, "merit": merit, **names, "at": at})
     one = copies.sort("row", "merit", "result", "other", "at").group_by("row", maintain_order=True)
     best = one.agg(pl.col("at").first(), retired=(pl.col("merit") == 0).sum())
     return best["at"].to_numpy(), best["retired"].to_numpy()

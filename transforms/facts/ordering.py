@@ -24,6 +24,11 @@ def codes(texts: pl.Series) -> Ints:
     return texts.cast(values).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
 
 
+def labels(texts: pl.Series) -> Ints:
+    """A number for each distinct text, in no order; -1 for null."""
+    return texts.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+
+
 def head(texts: pl.Series) -> Ints:
     """A number for the first bytes of each text, that never contradicts the order of the texts."""
     least = texts.str.len_bytes().min()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from transforms import ids
 from transforms.derived import DECISIONS, FACTS
 from transforms.errors import LakeError
 from transforms.facts import decisions, rows
@@ -43,12 +42,10 @@ def reconcile(claims: pl.DataFrame, groups: pl.DataFrame, policy: Policy) -> Rec
     grouped = _with_groups(claims, groups).rechunk()
     held = slots(grouped)
     folded = fold(held, policy.facts.min_sessions)
-    lineage = rows.lineage(held, folded)
-    opening = grouped.select("tenant_id", "claim_id")[held.row[lineage.opened]]
-    fact_ids = ids.row_ids(opening, "tenant_id", "claim_id")
+    lineage = rows.lineage(grouped, held, folded)
     return Reconciled(
-        rows.facts(grouped, held, folded, lineage, fact_ids, policy),
-        decisions.decisions(grouped, held, folded, lineage, fact_ids),
+        rows.facts(grouped, held, folded, lineage, policy),
+        decisions.decisions(grouped, held, folded, lineage),
     )
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from transforms import ids
 from transforms.declarations import INSTANT, SENSITIVITIES, TEXTS
 from transforms.derived import CLAIM_SOURCES, FACTS
 from transforms.facts.fold import CONFIRMED_BY_STRONGER, NEGATED, NEW, RETRACTED, RULES, SUPERSEDED, Fold
-from transforms.facts.ordering import Ints, codes, sort_order
+from transforms.facts.ordering import Ints, labels, sort_order
 from transforms.facts.slots import FOR_EVER, NOTHING, Slots
 from transforms.policy import Policy
 from transforms.predicates import PREDICATES
@@ -24,17 +25,21 @@ _TOOL = CLAIM_SOURCES.index("tool_result")
 
 @dataclass(frozen=True)
 class Lineage:
-    """Claims that facts rest on, fact after fact, each fact's in fold order.
+    """Facts in the order of their table, and the claims they rest on: fact after fact, in fold order.
 
     Attributes:
-        opened: Of each fact, position of the claim that opened it, ascending.
+        fact_id: Id of each fact.
+        opened: Of each fact, position of the claim that opened it.
+        place: Of each position, the fact that it opened, a row of ``opened``; else ``NOTHING``.
         at: Position of each claim.
         fact: Fact of each claim, a row of ``opened``.
         starts: First claim of each fact in ``at``.
         sessions: Of each claim, sessions of its fact up to it.
     """
 
+    fact_id: pl.Series
     opened: Ints
+    place: Ints
     at: Ints
     fact: Ints
     starts: Ints
@@ -44,16 +49,28 @@ class Lineage:
         """Place in ``at`` of each fact's last claim."""
         return np.append(self.starts[1:], len(self.at)) - 1
 
+    def ids(self, positions: Ints) -> pl.Series:
+        """Ids of facts that are named by the position of the claim that opened them; null for none."""
+        return self.fact_id.gather(_or_null(np.where(positions == NOTHING, NOTHING, self.place[positions])))
 
-def lineage(slots: Slots, fold: Fold) -> Lineage:
-    """Gather the claims of each fact."""
+
+def lineage(claims: pl.DataFrame, slots: Slots, fold: Fold) -> Lineage:
+    """Name the facts and gather the claims of each."""
     held = np.flatnonzero(fold.rests != NOTHING)
-    opened = np.flatnonzero((fold.result == np.arange(len(fold.result))) & (fold.rests != NOTHING))
-    fact = np.searchsorted(opened, fold.rests[held])
-    order = np.argsort(fact, kind="stable")
-    at, fact = held[order], fact[order]
-    starts = np.searchsorted(fact, np.arange(len(opened)))
-    return Lineage(opened, at, fact, starts, _running_sessions(fact, starts, slots.session[at]))
+    opened = held[fold.rests[held] == held]
+    row = slots.row[opened]
+    named = ids.row_ids(claims.select("tenant_id", "claim_id")[row], "tenant_id", "claim_id")
+    numbers = [slots.unit[row], _micros(claims, "valid_from")[row]]
+    order = sort_order(numbers, named.to_frame("fact_id"))
+    opened = opened[order]
+    place = np.full(len(fold.rests), NOTHING)
+    place[opened] = np.arange(len(opened))
+    fact = place[fold.rests[held]]
+    by_fact = np.argsort(fact, kind="stable")
+    at, fact = held[by_fact], fact[by_fact]
+    starts = np.flatnonzero(np.diff(fact, prepend=NOTHING))
+    sessions = _running_sessions(fact, starts, slots.session[at])
+    return Lineage(named.gather(order), opened, place, at, fact, starts, sessions)
 
 
 def _running_sessions(fact: Ints, starts: Ints, session: Ints) -> Ints:
@@ -68,9 +85,7 @@ def _running_sessions(fact: Ints, starts: Ints, session: Ints) -> Ints:
     return running - (running[starts] - 1)[fact]
 
 
-def facts(
-    claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage, fact_ids: pl.Series, policy: Policy
-) -> pl.DataFrame:
+def facts(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage, policy: Policy) -> pl.DataFrame:
     """Rows of ``schemas.FACTS``, but for the columns of revisions.
 
     Args:
@@ -78,20 +93,18 @@ def facts(
         slots: The same in fold order.
         fold: What became of them.
         held: ``lineage`` of the fold.
-        fact_ids: Id of each of ``held.opened``.
         policy: Sections facts and claims.
     """
     if len(held.opened) == 0:
         return FACTS.empty().select(COLUMNS)
     opened = slots.row[held.opened]
-    order = sort_order([slots.unit[opened], _micros(claims, "valid_from")[opened]], fact_ids.to_frame("id"))
     opening = claims.select(*_OPENING, "polarity", "recorded_at")[opened]
     shown = claims.select(*_SHOWN, span_episode_id="episode_id")[
         slots.row[held.at[_best(claims, slots, held)]]
     ]
     made = opening.with_columns(
         shown,
-        fact_id=fact_ids,
+        fact_id=held.fact_id,
         kind=pl.col("predicate").replace_strict(
             {p.name: p.kind for p in PREDICATES}, default="fact", return_dtype=pl.String
         ),
@@ -102,9 +115,9 @@ def facts(
         **_privacy(claims, slots, held),
         **_sources(claims, slots, held),
         **_times(claims, slots, fold, held),
-        **_links(fold, held, fact_ids),
+        **_links(fold, held),
     )
-    return made.select(pl.col(name).cast(FACTS.polars[name]) for name in COLUMNS)[order]
+    return made.select(pl.col(name).cast(FACTS.polars[name]) for name in COLUMNS)
 
 
 def _micros(claims: pl.DataFrame, name: str) -> Ints:
@@ -143,11 +156,9 @@ def _confidence(slots: Slots, held: Lineage, policy: Policy) -> dict[str, pl.Ser
 def _privacy(claims: pl.DataFrame, slots: Slots, held: Lineage) -> dict[str, pl.Series]:
     """Importance, trust, sensitivity, expiry and agent of each fact, by all it rests on."""
     row = slots.row[held.at]
-    levels = claims["sensitivity"].replace_strict(
-        {s: n for n, s in enumerate(SENSITIVITIES)}, return_dtype=pl.Int64
-    )
+    levels = claims["sensitivity"].cast(pl.Enum(SENSITIVITIES)).to_physical()
     due = claims["expires_at"].to_physical().fill_null(FOR_EVER).to_numpy()[row]
-    agents = codes(claims["agent_id"])[row]
+    agents = labels(claims["agent_id"])[row]
     is_common = np.minimum.reduceat(agents, held.starts) == np.maximum.reduceat(agents, held.starts)
     agent_id = claims["agent_id"].gather(slots.row[held.opened])
     return {
@@ -185,8 +196,9 @@ def _sources(claims: pl.DataFrame, slots: Slots, held: Lineage) -> dict[str, pl.
 def _lists(texts: pl.Series, starts: Ints) -> pl.Series:
     """Texts in lists that begin at ``starts``."""
     offsets = pa.array(np.append(starts, len(texts)), pa.int64())
-    made = pa.LargeListArray.from_arrays(offsets, texts.to_arrow())
-    return pl.Series(made, dtype=TEXTS)
+    # Views of the texts, so that no text is copied.
+    views = texts.to_arrow(compat_level=pl.CompatLevel.newest())
+    return pl.Series(pa.LargeListArray.from_arrays(offsets, views), dtype=TEXTS)
 
 
 def _times(claims: pl.DataFrame, slots: Slots, fold: Fold, held: Lineage) -> dict[str, pl.Series]:
@@ -229,7 +241,7 @@ def _next(slots: Slots, fold: Fold, held: Lineage, instants: Ints) -> Ints:
     return np.where(has_next, padded[place], FOR_EVER)
 
 
-def _links(fold: Fold, held: Lineage, names: pl.Series) -> dict[str, pl.Series]:
+def _links(fold: Fold, held: Lineage) -> dict[str, pl.Series]:
     """Which fact each replaced and was replaced by, and why it was retired."""
     closer = fold.closed_by[held.opened]
     by_rule = np.where(closer == NOTHING, NOTHING, fold.rule[closer])
@@ -237,16 +249,10 @@ def _links(fold: Fold, held: Lineage, names: pl.Series) -> dict[str, pl.Series]:
     reason = np.select([is_replaced, by_rule == RETRACTED, by_rule == NEGATED], [0, 1, 2], NOTHING)
     reasons = pl.Series(["superseded", "retracted", "negated"], dtype=pl.String)
     return {
-        "supersedes": named(names, held.opened, fold.other[held.opened]),
-        "superseded_by": named(names, held.opened, np.where(is_replaced, closer, NOTHING)),
+        "supersedes": held.ids(fold.other[held.opened]),
+        "superseded_by": held.ids(np.where(is_replaced, closer, NOTHING)),
         "retired_reason": reasons.gather(_or_null(reason)),
     }
-
-
-def named(names: pl.Series, opened: Ints, facts_at: Ints) -> pl.Series:
-    """Ids of facts that are named by the position of the claim that opened them; null for none."""
-    place = np.where(facts_at == NOTHING, NOTHING, np.searchsorted(opened, facts_at))
-    return names.gather(_or_null(place))
 
 
 def _or_null(places: Ints) -> pl.Series:

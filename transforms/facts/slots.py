@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from transforms.derived import CLAIM_SOURCES
-from transforms.facts.ordering import Bits, Floats, Ints, codes, dense, paired, sort_order
+from transforms.facts.ordering import Bits, Floats, Ints, codes, dense, labels, paired, sort_order
 from transforms.predicates import SINGLE_VALUED
 
 FOR_EVER = np.iinfo(np.int64).max
@@ -83,7 +83,7 @@ def slots(claims: pl.DataFrame) -> Slots:
     parts = [codes(claims[name]) for name in BASE]
     owner = paired(parts[0], parts[1])
     unit = paired(paired(owner, parts[2]), parts[3])
-    group = codes(claims["object_group"])
+    group, key = labels(claims["object_group"]), labels(claims["object_key"])
     is_named = (claims["object_key"] != "").to_numpy()
     is_retract = (claims["operation"] == "retract").to_numpy()
     is_single = claims["predicate"].is_in(list(SINGLE_VALUED)).to_numpy()
@@ -106,7 +106,7 @@ def slots(claims: pl.DataFrame) -> Slots:
         slot=slot,
         is_retract=is_retract[row],
         group=named,
-        key=codes(claims["object_key"])[row],
+        key=key[row],
         is_negative=is_negative,
         rank=ranked,
         confidence=claims["confidence"].to_numpy()[row],
@@ -127,12 +127,12 @@ def _micros(claims: pl.DataFrame, name: str) -> Ints:
 
 def _sessions(claims: pl.DataFrame) -> Ints:
     """A number for each session, and for each episode that has none."""
-    session = codes(claims["session_id"])
+    session = labels(claims["session_id"])
     has_none = session == NOTHING
     if not has_none.any():
         return session
     sessions = session.copy()
-    sessions[has_none] = session.max() + 1 + codes(claims["episode_id"].filter(pl.Series(has_none)))
+    sessions[has_none] = session.max() + 1 + labels(claims["episode_id"].filter(pl.Series(has_none)))
     return sessions
 
 

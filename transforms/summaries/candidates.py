@@ -34,6 +34,7 @@ _SPECIFIC_FULL = 3
 _LETTERS = r"\p{L}"
 _UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}]"
 _MIN_WORDS, _MIN_UNSPACED, _MIN_LETTER_SHARE = 3, 6, 0.5
+_TOLD_SHORTLY = ("decision", "preference", "lesson")
 _MIN_QUESTION, _MIN_QUESTION_UNSPACED = 7, 14
 """A short question lives of what stands around it."""
 _COURTESY = (
@@ -95,9 +96,9 @@ def _is_usable() -> pl.Expr:
         pl.when(pl.col("is_question")).then(_MIN_QUESTION_UNSPACED).otherwise(_MIN_UNSPACED),
     )
     is_long = (words >= least) | (unspaced >= least_unspaced)
-    is_plain = is_long & ~text.str.contains(_COURTESY)
+    is_told = pl.col("role").is_in(_TOLD_SHORTLY)
     is_text = letters >= _MIN_LETTER_SHARE * text.str.replace_all(r"\s+", "").str.len_chars()
-    return (letters > 0) & is_text & (is_plain | (pl.col("role") != DETAIL))
+    return (letters > 0) & is_text & (is_long | is_told) & ~text.str.contains(_COURTESY)
 
 
 def _vector_centrality(episodes: pl.DataFrame) -> pl.Series:
@@ -182,6 +183,11 @@ def _uninstructed(sentences: pl.DataFrame, contents: pl.Series) -> pl.DataFrame:
 def _best(sentences: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     ordered = sentences.sort(
         "summary_id", worth(), "event_at", "episode_id", "start", descending=[False, True, True, False, False]
+    )
+    # The same words again and again must not crowd out the rest of the topic.
+    words = pl.col("sentence").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", " ").str.strip_chars()
+    ordered = ordered.with_columns(words=words).unique(
+        ["summary_id", "words"], keep="first", maintain_order=True
     )
     place = pl.int_range(pl.len())
     is_kept = (place.over("summary_id") < _POOL * policy.summaries.max_sentences) | (

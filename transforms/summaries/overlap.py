@@ -18,8 +18,8 @@ _STOP_WORDS = (
     "a an the of to in on at for with by from and or but as is are was were be been it its this that these"
     " those i we you he she they me us my our your his her their will would can could do does did have has"
     " der die das den dem ein eine einen und oder zu im am mit von für auf ist sind war ich wir du sie es"
-    " el la los las un una y o de del al en con por para es son yo le les du des et ou à au aux avec pour est"
-    " il lo gli e di da che per sono os um uma em и в на с по к"
+    " el la los las un una y o de del al en con por para es son yo le les du des et ou à au aux avec pour"
+    " est il lo gli e di da che per sono os um uma em и в на с по к"
 )
 _STOP = frozenset(_STOP_WORDS.split())
 

@@ -19,13 +19,13 @@ _DECISION = (
     r"|chose|chosen|settled|concluded|picked|opted)\b|(?:we|i)(?:'ll|’ll| will| shall) (?:go|stick|stay"
     r"|proceed) with\b|let(?:'|’)?s (?:go (?:with|for)|take|stick with|use|pick)\b|(?:final |the "
     r"|our )?decision(?: is|:| was| made)|it(?:'|’)?s decided|(?:is|was|been) (?:decided|agreed)\b"
-    r"|going with\b|approved\b|signed off\b|decidimos|hemos decidido|decidí\b|queda(?:mos)? en que"
-    r"|se decidió|nous avons décidé|on a décidé|j['’]ai décidé"
-    r"|wir haben (?:uns )?(?:\S+ ){0,6}(?:entschieden|beschlossen|geeinigt)|(?:wir|ich) nehmen?\b"
-    r"|ich habe (?:mich )?(?:\S+ ){0,6}(?:entschieden|beschlossen)|abbiamo deciso|ho deciso|decidiram"
-    r"|decidi\b|(?:мы|я) решил[аи]?|решили\b|решено\b)|(?:我们|我們|我|大家)?(?:已经|已經|最终|最終"
-    r"|最后)?(?:决定|決定)(?:了|用|采用|採用|选|選|改|在|把)|(?:に|と)(?:決め(?:た|ました)|決定|します$"
-    r"|しました)|ことに(?:した|しました|なった|なりました)|결정했|하기로 (?:했|합의)"
+    r"|going with\b|^approved\b|(?:i|we|has|have|is|was|been) approved\b|signed off\b|decidimos"
+    r"|hemos decidido|decidí\b|queda(?:mos)? en que|se decidió|nous avons décidé|on a décidé"
+    r"|j['’]ai décidé|wir haben (?:uns )?(?:\S+ ){0,6}(?:entschieden|beschlossen|geeinigt)|(?:wir"
+    r"|ich) nehmen?\b|ich habe (?:mich )?(?:\S+ ){0,6}(?:entschieden|beschlossen)|abbiamo deciso|ho deciso"
+    r"|decidiram|decidi\b|(?:мы|я) решил[аи]?|решили\b|решено\b)|(?:我们|我們|我|大家)?(?:已经|已經|最终"
+    r"|最終|最后)?(?:决定|決定)(?:了|用|采用|採用|选|選|改|在|把)|(?:に|と)(?:決め(?:た|ました)|決定"
+    r"|します$|しました)|ことに(?:した|しました|なった|なりました)|결정했|하기로 (?:했|합의)"
 )
 _PREFERENCE = (
     r"(?i)\b(?:i(?:'d|’d| would)? (?:\w+ly |always |usually |much |now )?(?:prefer|like|love|hate|dislike"
@@ -57,11 +57,13 @@ _LESSON = (
 _ERROR = (
     r"(?i)\b(?:fail(?:s|ed|ure|ures|ing)?|errors?|exceptions?|crash(?:es|ed)?|rejected|refused|denied"
     r"|declined|broke|broken|(?:could|can|did|does|do|would|will)(?: not|n['’]t)\b.{0,40}\b(?:parse"
-    r"|connect|find|open|load|start|work|run|read|write|build|compile|resolve|match)|cannot\b|unable to"
+    r"|connect|find|open|load|start|work|run|read|write|build|compile|resolve|match)|cannot (?:be|find"
+    r"|open|parse|connect|load|read|write|start|resolve|access|reach|create|delete|import)|unable to"
     r"|invalid|not found|forbidden|unauthori[sz]ed|bug|outages?|timed?[ -]?out|rate[ -]?limit(?:ed)?"
-    r"|too many requests|unavailable|blocked|mistake|incorrect|[45]\d\d (?:[A-Z][a-z]+|error)|falló|fallo"
-    r"|error|erreur|échou\w*|a planté|fehler\w*|fehlgeschlagen|schlug fehl|abgelehnt|kaputt|errore|fallito"
-    r"|erro|falhou|ошибк\w*|сбой|не удалось|не работает)\b|失败|失敗|错误|錯誤|报错|故障|エラー|出来ません"
+    r"|too many requests|unavailable|blocked|mistake|incorrect|[45]\d\d (?:bad|unauth\w+|forbidden|not"
+    r"|conflict|gone|unprocess\w+|too|internal|gateway|service|server|client|errors?)|falló|fallo|error"
+    r"|erreur|échou\w*|a planté|fehler\w*|fehlgeschlagen|schlug fehl|abgelehnt|kaputt|errore|fallito|erro"
+    r"|falhou|ошибк\w*|сбой|не удалось|не работает)\b|失败|失敗|错误|錯誤|报错|故障|エラー|出来ません"
     r"|できません(?:でした)?|실패|오류|에러"
 )
 _NO_ERROR = (
@@ -125,7 +127,9 @@ def with_roles(sentences: pl.DataFrame) -> pl.DataFrame:
 
 def _by_episode() -> pl.Expr:
     """What the first sentence of an episode is by the episode's own fields."""
-    is_first = pl.col("number") == 0
+    # "Please do." may carry a label, but says nothing by itself.
+    is_told = pl.col("sentence").str.contains(r"\S\s+\S+\s+\S|[\x{3040}-\x{9fff}]{4}")
+    is_first = (pl.col("number") == 0) & is_told
     labelled = pl.coalesce(
         *(pl.when(pl.col("tags").list.contains(role)).then(pl.lit(role)) for role in ROLES),
     )

@@ -58,7 +58,9 @@ class Desk:
         vectors, has_vector = matrix(rows["vector"])
         place = rows["place"].to_numpy().astype(np.int64)
         centroids = centroids_of(topics, vectors)
-        sums, sizes = sums_of(vectors.reshape(-1, centroids.shape[1]), place[has_vector], topics.height)
+        sums, sizes = sums_of(
+            vectors.reshape(len(vectors), centroids.shape[1]), place[has_vector], topics.height
+        )
         stored = topics["size"].to_numpy().astype(np.int64)
         sums = np.where(is_reviewed[:, None], sums, centroids * stored[:, None])
         ages = topics.select(pl.struct("first_event_at", "topic_id").rank("ordinal")).to_series().to_numpy()

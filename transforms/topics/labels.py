@@ -17,6 +17,7 @@ _MIN_LETTERS, _MAX_LETTERS = 3, 30
 _CANDIDATES = 4
 """Best terms looked at for each term of a label: some repeat a better one in another form."""
 _SAME_STEM = 4
+_PLAIN = 0.1
 
 
 def terms(texts: pl.DataFrame) -> pl.DataFrame:
@@ -56,8 +57,9 @@ def _is_term() -> pl.Expr:
 def labels(episodes: pl.DataFrame, others: pl.DataFrame, count: int) -> pl.DataFrame:
     """Label of each topic that has episodes here: its most distinctive terms, best first.
 
-    A term's score is the share of the topic's episodes that have it, times ln(1 + (1 + N) / (1 + n)): N
-    episodes of the owner's other topics, n of them with the term. A topic whose episodes are not here
+    A term's score is the share of the topic's episodes that have it, times 0.1 + ln((1 + N) / (1 + n)): N
+    episodes of the owner's other topics, n of them with the term. (Where there are no others the 0.1 leaves
+    the share alone to decide.) A topic whose episodes are not here
     counts as one episode that has the terms of its label. Equal scores: the term first in code points.
 
     Args:
@@ -80,7 +82,7 @@ def labels(episodes: pl.DataFrame, others: pl.DataFrame, count: int) -> pl.DataF
     rows = rows.group_by(OWNER).agg(owner_rows=pl.col("size").sum())
     scored = used.join(sizes, on=topic).join(everywhere, on=[*OWNER, "term"]).join(rows, on=OWNER)
     elsewhere = 1 + pl.col("owner_held") - pl.col("held")
-    rarity = (1 + (1 + pl.col("owner_rows") - pl.col("size")) / elsewhere).log()
+    rarity = _PLAIN + ((1 + pl.col("owner_rows") - pl.col("size")) / elsewhere).log()
     scored = scored.with_columns(score=(pl.col("held") / pl.col("size") * rarity).round(9))
     best = scored.sort("score", "term", descending=[True, False]).group_by("topic_id", maintain_order=True)
     picked = best.agg(pl.col("term", "held").head(count * _CANDIDATES))

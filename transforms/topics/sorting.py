@@ -22,8 +22,8 @@ class Sorted:
         place: (rows) number of the topic, -1 for none. Old topics come first, then the new ones.
         centroids: (topics, dimensions) float64 mean of the members, old and new.
         sizes: (topics).
-        common: (owners, dimensions) background of each owner.
-        owner_of: (topics) number of the owner of each topic.
+        common: (owners + 1, dimensions) background of each owner; the last is zero.
+        owner_of: (topics) number of the owner of each topic, -1 where none of its rows took part.
     """
 
     place: Integers
@@ -68,7 +68,7 @@ def sort_rows(
     place = np.full(len(vectors), -1, np.int64)
     sums, sizes = centroids * sizes[:, None], sizes.copy()
     owner_of = np.full(len(sizes), -1, np.int64)
-    common = np.zeros((len(owners), vectors.shape[1]))
+    common = np.zeros((len(owners) + 1, centroids.shape[1]))
     new_sums, new_sizes, new_owners = [], [], []
     count = len(sizes)
     for number, (rows, old) in enumerate(owners):

@@ -89,8 +89,41 @@ _KOREAN = """
 했습니다 감사합니다 내일 어제
 """
 
+_TALK = """
+wow awesome amazing yeah yep nope woohoo haha hehe lol hmm huh oops phew yay congrats congratulations
+cool definitely absolutely totally okay gonna wanna gotta glad excited super guys monday tuesday
+wednesday thursday friday saturday sunday january february march april june july august september
+october november december montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar
+märz mai juni juli oktober dezember lundi mardi mercredi jeudi vendredi samedi dimanche janvier février
+mars avril juin juillet août septembre octobre novembre décembre lunes martes miércoles jueves viernes
+sábado domingo enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+"""
+_HINDI = """
+और का की के को में से है हैं था थी थे ने पर भी यह वह इस उस एक नहीं हाँ हां जी तो या कि जो हो होगा करें
+कर क्या मैं मुझे आप आपका धन्यवाद कृपया अब फिर लिए साथ हर
+"""
+_ARABIC = """
+في من على إلى عن مع هذا هذه ذلك تلك التي الذي ما لا لم لن هل أن إن أنا أنت هو هي نحن كان كانت يكون قد كل
+بعد قبل ثم أو و يا نعم شكرا شكرًا فضلك حسنا حسنًا أيضا أيضًا كما لكن إذا عند عندي لي لك
+"""
+
 STOP_WORDS = frozenset(
-    " ".join((_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _PORTUGUESE, _DUTCH, _RUSSIAN, _KOREAN)).split()
+    " ".join(
+        (
+            _ENGLISH,
+            _GERMAN,
+            _FRENCH,
+            _SPANISH,
+            _ITALIAN,
+            _PORTUGUESE,
+            _DUTCH,
+            _RUSSIAN,
+            _KOREAN,
+            _TALK,
+            _HINDI,
+            _ARABIC,
+        )
+    ).split()
 )
 """Lower case, apostrophes as they are written; a term is compared with and without its apostrophes."""
 

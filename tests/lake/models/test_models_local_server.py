@@ -50,7 +50,8 @@ def local_server():
 
 @pytest.fixture
 def model(local_server, lake):
-    made = LiveModel(config(local_server, context_tokens=8_192, temperature=0.0, seed=1), lake, AS_OF)
+    told = config(local_server, context_tokens=8_192, temperature=0.0, seed=1, timeout_seconds=900.0)
+    made = LiveModel(told, lake, AS_OF)
     yield made
     made.close()
 

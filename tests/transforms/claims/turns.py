@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,12 +56,13 @@ class Result:
     wrong: list[Label]
 
 
+@cache
 def load() -> list[Turn]:
-    """The turns of both files; those of ``held_out.txt`` come last."""
+    """The turns of all files; those of ``held_out.txt`` come last."""
     turns: list[Turn] = []
-    for name in ("turns.txt", "held_out.txt"):
+    for name in ("turns.txt", "more_turns.txt", "held_out.txt"):
         _load(name, turns)
-    return turns
+    return _keyed(turns)
 
 
 def _load(name: str, turns: list[Turn]) -> None:
@@ -81,8 +83,18 @@ def _label(line: str) -> Label:
     subject, predicate, *rest = (part.strip() for part in line[2:].split("|"))
     if len(rest) != 1 + BY_NAME[predicate].has_aspect:
         raise ValueError(line)
-    subject, *rest = key_of(pl.Series([subject, *rest])).to_list()
     return Label(line[0], subject, predicate, rest[0] if len(rest) > 1 else "", rest[-1])
+
+
+def _keyed(turns: list[Turn]) -> list[Turn]:
+    """The turns with keys for the texts of their labels."""
+    texts = sorted({text for turn in turns for label in turn.labels for text in label})
+    keys = dict(zip(texts, key_of(pl.Series(texts)).to_list(), strict=True))
+    for turn in turns:
+        turn.labels = [
+            Label(a.sign, keys[a.subject], a.predicate, keys[a.aspect], keys[a.object]) for a in turn.labels
+        ]
+    return turns
 
 
 def episodes(turns: list[Turn]) -> pl.DataFrame:
@@ -147,3 +159,44 @@ def figures(results: list[Result]) -> tuple[float, float, int, int, int]:
     wrong = sum(len(r.wrong) for r in results)
     missed = sum(len(r.missed) for r in results)
     return right / max(1, right + wrong), right / max(1, right + missed), right, wrong, missed
+
+
+def misses(results: list[Result]) -> str:
+    """Every claim missed and every one wrongly read, a line each; ``python -m`` this module writes it."""
+    lines = [
+        "# Claims that the rules miss, and that they read wrongly. Written by tests/transforms/claims/turns.py."
+    ]
+    for result in results:
+        turn = result.turn
+        place = f"{'held out' if turn.is_held_out else 'tuning'} {turn.number}"
+        text = turn.text.replace("\n", "\\n")
+        lines += [f"missed  {place}: {text}\n        {label}" for label in result.missed]
+        lines += [f"wrong   {place}: {text}\n        {label}" for label in result.wrong]
+    return "\n".join(lines) + "\n"
+
+
+def areas(results: list[Result]) -> list[tuple[str, int, int, int]]:
+    """Area of predicates, claims right, wrong and missed."""
+    counts: dict[str, list[int]] = {}
+    for result in results:
+        for n, labels in enumerate((result.right, result.wrong, result.missed)):
+            for label in labels:
+                counts.setdefault(BY_NAME[label.predicate].area, [0, 0, 0])[n] += 1
+    return [(area, *counts[area]) for area in sorted(counts)]  # type: ignore[misc]
+
+
+if __name__ == "__main__":
+    scored = score(load())
+    (PLACE / "misses.txt").write_text(misses(scored), encoding="utf-8")
+    for name, part in (
+        ("tuning", [r for r in scored if not r.turn.is_held_out]),
+        ("held out", [r for r in scored if r.turn.is_held_out]),
+        ("all", scored),
+    ):
+        print(
+            name,
+            len(part),
+            "turns: precision %.3f, recall %.3f; %d right, %d wrong, %d missed" % figures(part),
+        )
+    for area, right, wrong, missed in areas(scored):
+        print(f"| {area} | {right} | {wrong} | {missed} |")

@@ -109,6 +109,11 @@ def test_an_end_told_after_the_steps_is_theirs(end: str, expected: tuple[Any, ..
     assert shown(f"U: Order paper\nT order: Accepted\n{end}") == [expected]
 
 
+def test_the_last_reason_told_is_the_reason() -> None:
+    lines = "F run{reason=no root}: Error\nO failure{reason=not allowed here}: Gave up"
+    assert shown(lines) == [("run", "failure", "not allowed here")]
+
+
 def test_a_success_told_after_a_failed_call_is_another_try() -> None:
     assert shown("F run: Error\nO success: Done by hand") == [
         ("run", "failure", "Error"),
@@ -327,6 +332,26 @@ def test_difference(before: str | None, after: str | None, expected: str | None)
     assert difference(before, after) == expected
 
 
+def test_a_result_is_not_of_a_call_of_another_session() -> None:
+    rows = [*session("C run: make", session_id="s"), *session("R run: Error: no rule", session_id="t")]
+    made = attempts(frame(rows), POLICY).sort("session_id")
+    assert made.select("tool_sequence", "outcome").rows() == [(["run"], None), (["run"], "failure")]
+
+
+def test_turns_order_rows_of_one_instant() -> None:
+    lines = ["F run: Error", "A{tags=fix}: Use root.", "T run: ok"]
+    rows = [
+        row(number, line, event_at=NOON, episode_id=f"e{9 - number}", turn_index=number)
+        for number, line in enumerate(lines)
+    ]
+    made = attempts(frame(rows), POLICY)
+    assert sorted(made["source_refs"].to_list()) == [["e7"], ["e8"], ["e8", "e9"]]
+
+
+def test_a_result_with_the_tag_of_a_fix_is_still_a_result() -> None:
+    assert shown("N run{tags=fix}: Error: no rule") == [("run", "failure", "Error: no rule")]
+
+
 def test_schema_on_nothing() -> None:
     made = attempts(EPISODES.empty(), POLICY)
     assert made.is_empty()
@@ -383,7 +408,7 @@ COMPARED = {
 """Columns, and what the oracle calls them."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SESSIONS)
 def test_as_plain_python(drawn: Drawn) -> None:
     rows = rows_of(drawn)
@@ -399,7 +424,7 @@ def test_as_plain_python(drawn: Drawn) -> None:
         assert a["trust"] == pytest.approx(want["trust"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SESSIONS, st.integers(0, 9))
 def test_order_of_rows_and_copies_change_nothing(drawn: Drawn, seed: int) -> None:
     rows = rows_of(drawn)
@@ -409,7 +434,7 @@ def test_order_of_rows_and_copies_change_nothing(drawn: Drawn, seed: int) -> Non
     assert_frame_equal(attempts(frame(mixed), POLICY), made)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SESSIONS)
 def test_each_call_and_each_end_is_in_one_attempt_and_no_owner_meets_another(drawn: Drawn) -> None:
     rows = rows_of(drawn)
@@ -432,7 +457,7 @@ def test_each_call_and_each_end_is_in_one_attempt_and_no_owner_meets_another(dra
     assert set(seen) == set(calls)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SESSIONS)
 def test_sessions_do_not_see_each_other(drawn: Drawn) -> None:
     rows = rows_of(drawn)

@@ -41,7 +41,8 @@ def telling(*sentences: dict[str, Any] | str) -> Answering:
 
 
 def test_the_same_table_with_cited_sentences() -> None:
-    model = telling({"text": "Room 12 was taken and paid: 900 euros.", "role": "outcome", "sources": ["e2", "e3"]},
+    model = telling({"text": "Room 12 was taken and paid: 900 euros.", "role": "outcome",
+                     "sources": ["e2", "e3"]},
                     {"text": "Room 12 it is.", "role": "decision", "sources": ["e1"]})  # fmt: skip
     found, pending = run(model)
     extractive = summarise(TOPIC, NONE, policy(), chars)

@@ -137,6 +137,14 @@ def test_too_few_episodes_wait_and_nothing_worth_quoting_makes_no_row() -> None:
     assert made(episodes(("user", "ok"), ("user", "👍"), ("tool", '{"a": [1, 2]}'))).is_empty()
 
 
+def test_a_sentence_said_a_hundred_times_leaves_room_for_the_rest() -> None:
+    often = [("user", f"We decided to take the train{'!' * (1 + at % 9)}") for at in range(100)]
+    frame = episodes(*often, ("user", "The garden has five old apple trees."))
+    first, second = lines(made(frame))
+    assert "decision: We decided to take the train!" in first
+    assert second.endswith("The garden has five old apple trees.")
+
+
 def test_what_people_say_outranks_what_tools_and_pages_say() -> None:
     frame = episodes(
         {"role": "tool", "content": "We decided on plan 77 of the north harbour.", "importance": 1.0},

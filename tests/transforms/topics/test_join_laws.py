@@ -43,6 +43,7 @@ def same(one: Joined, other: Joined) -> bool:
     )
 
 
+@settings(max_examples=40)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_order_decides_nothing(drawn: list[tuple[Any, ...]], shuffler: random.Random) -> None:
     rows = drawn_rows(drawn)
@@ -51,6 +52,7 @@ def test_order_decides_nothing(drawn: list[tuple[Any, ...]], shuffler: random.Ra
     assert same(join(rows, NONE, policy(), SPACE), join(rows[order], NONE, policy(), SPACE))
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_every_row_is_accounted_for_once_and_small_talk_waits(drawn: list[tuple[Any, ...]]) -> None:
     rows = drawn_rows(drawn)
@@ -65,6 +67,7 @@ def test_every_row_is_accounted_for_once_and_small_talk_waits(drawn: list[tuple[
     assert all(size >= policy().topics.min_size for size in sizes.values())
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_joining_again_changes_nothing(drawn: list[tuple[Any, ...]]) -> None:
     rows = drawn_rows(drawn)
@@ -78,6 +81,7 @@ def test_joining_again_changes_nothing(drawn: list[tuple[Any, ...]]) -> None:
     assert again.topics.drop("centroid").equals(kept.drop("centroid"))
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_owners_together_are_owners_alone(drawn: list[tuple[Any, ...]]) -> None:
     rows = drawn_rows(drawn)
@@ -90,7 +94,7 @@ def test_owners_together_are_owners_alone(drawn: list[tuple[Any, ...]]) -> None:
         assert together.decisions.filter(its).equals(alone.decisions)
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(ROWS, ROWS)
 def test_centroid_size_and_times_are_the_oracles(
     tonight: list[tuple[Any, ...]], tomorrow: list[tuple[Any, ...]]
