@@ -28,12 +28,17 @@ def plain_reconcile(claims: Iterable[Row], policy: Policy) -> tuple[list[Row], l
     decisions: dict[str, Row] = {}
     for (is_single, *_), slot in _slots(claims).items():
         slot.sort(key=_order)
-        rows = _walk(slot, is_single, policy, decisions)
-        _close(rows)
-        facts.extend(_fact(row, policy) for row in rows if row["claims"])
+        facts += plain_fold(slot, is_single, policy, decisions)
     facts.sort(key=itemgetter("tenant_id", "owner", "subject_key", "predicate", "valid_from", "fact_id"))
     made = sorted(decisions.values(), key=itemgetter("tenant_id", "owner", "item_id"))
     return facts, made
+
+
+def plain_fold(slot: list[Row], is_single: bool, policy: Policy, decisions: dict[str, Row]) -> list[Row]:
+    """Facts of one slot, of its claims in order; ``decisions`` takes what is decided, by claim."""
+    rows = _walk(slot, is_single, policy, decisions)
+    _close(rows)
+    return [_fact(row, policy) for row in rows if row["claims"]]
 
 
 def _order(claim: Row) -> tuple[Any, ...]:

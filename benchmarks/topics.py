@@ -11,7 +11,15 @@ import numpy as np
 import polars as pl
 
 from benchmarks.facts import cpu_seconds, peak_mb
-from benchmarks.topics_data import NO_TOPIC, NO_TOPICS, adjusted_rand, planted_texts, planted_vectors
+from benchmarks.topics_data import (
+    CHINESE,
+    ENGLISH,
+    NO_TOPIC,
+    NO_TOPICS,
+    adjusted_rand,
+    planted_texts,
+    planted_vectors,
+)
 from lake.embedders.config import EmbedderConfig, make_embedder
 from transforms.policy import Policy
 from transforms.topics.frames import MEMBERS
@@ -21,6 +29,18 @@ from transforms.topics.review import review
 TOPICS_PLANTED = 300
 NOISE = 0.1
 SPACE = "benchmark"
+VARIANTS: dict[str, dict[str, float]] = {
+    "as shipped": {},
+    "no background subtracted": {"background_share": 0.0},
+    "all of the mean subtracted": {"background_share": 1.0},
+    "no turns around": {"context_share": 0.0},
+    "small talk takes part": {"min_bytes": 0},
+    "joins at 0.25": {"join_cosine": 0.25},
+    "joins at 0.45": {"join_cosine": 0.45},
+    "links at 0.08": {"link_cosine": 0.08},
+    "links at 0.2": {"link_cosine": 0.2},
+    "never splits or merges": {"wide_cosine": -1.0, "merge_cosine": 1.0},
+}
 
 Emit = Callable[[dict[str, Any]], None]
 
@@ -93,27 +113,42 @@ def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
 
 
 def measure_texts(folder: Path, rows: int, emit: Emit) -> None:
-    """Planted conversations through the default embedder: subjects an owner, nights they are split into.
+    """Planted conversations of six owners through the default embedder, in one night and in six.
 
-    The index is taken over turns about a subject; one that is left waiting counts as a topic of its own.
+    ``adjusted_rand`` is over turns about a subject, one that waits counting as a topic of its own.
+    ``noise_waits`` is the share of turns about nothing that are left in no topic.
     """
     del folder, rows
     embedder = make_embedder(EmbedderConfig())
-    for subjects in (4, 8, 12):
-        made = planted_texts(6, subjects, 300, seed=11, embed=lambda texts: embedder.embed(texts).vectors)
-        for nights in (1, 6):
-            members, topics = consolidated(made, nights)
-            emit(
-                {
-                    "subjects": subjects,
-                    "nights": nights,
-                    "adjusted_rand": round(float(np.mean(list(_text_rands(made, members)))), 3),
-                    "topics_per_owner": round(topics / 6, 1),
-                }
-            )
+    for file, subjects in ((ENGLISH, 4), (ENGLISH, 8), (ENGLISH, 12), (CHINESE, 5)):
+        made = planted_texts(6, subjects, 300, 11, lambda texts: embedder.embed(texts).vectors, file)
+        for name, numbers in VARIANTS.items() if subjects == 8 else [("as shipped", {})]:
+            emit({"texts": file, "subjects": subjects, "variant": name, **_rated(made, _policy(numbers))})
 
 
-def consolidated(made: pl.DataFrame, nights: int) -> tuple[pl.DataFrame, int]:
+def _policy(numbers: dict[str, float]) -> Policy:
+    plain = Policy()
+    importance = plain.importance.model_copy(update={"small_talk": 0.0} if "min_bytes" in numbers else {})
+    changed = plain.topics.model_copy(update=numbers)
+    return plain.model_copy(update={"topics": changed, "importance": importance})
+
+
+def _rated(made: pl.DataFrame, policy: Policy) -> dict[str, float]:
+    rated: dict[str, float] = {}
+    for nights in (1, 6):
+        members, topics = consolidated(made, nights, policy)
+        about_nothing = made.filter(pl.col("planted").is_in(NO_TOPIC)).select("episode_id")
+        waits = members.join(about_nothing, on="episode_id").select((pl.col("topic_id") == "").mean()).item()
+        rand = float(np.mean(list(_text_rands(made, members))))
+        rated |= {
+            f"adjusted_rand_{nights}": round(rand, 3),
+            f"topics_{nights}": round(topics / made["owner"].n_unique(), 1),
+            f"noise_waits_{nights}": round(waits, 2),
+        }
+    return rated
+
+
+def consolidated(made: pl.DataFrame, nights: int, policy: Policy) -> tuple[pl.DataFrame, int]:
     """Members after so many nights of whole sessions, each joined and reviewed; and the number of topics."""
     first = pl.col("event_at").min().over("owner", "session_id")
     made = made.drop("planted").sort(first, "event_at", "episode_id")
@@ -123,13 +158,13 @@ def consolidated(made: pl.DataFrame, nights: int) -> tuple[pl.DataFrame, int]:
         waiting = pl.concat(
             [members.filter(pl.col("topic_id") == "").drop("topic_id"), made.filter(night == number)]
         )
-        joined = join(waiting, topics, Policy(), SPACE)
+        joined = join(waiting, topics, policy, SPACE)
         kept = topics.join(joined.topics, on="owner", how="anti").select(joined.topics.columns)
         topics = pl.concat([kept, joined.topics])
         here = waiting.join(joined.members.select("episode_id", "topic_id"), on="episode_id")
         members = pl.concat([members.filter(pl.col("topic_id") != ""), here.select(members.columns)])
         seen = members.filter(pl.col("topic_id").is_in(joined.review))
-        done = review(topics, seen, Policy(), SPACE)
+        done = review(topics, seen, policy, SPACE)
         topics = done.topics
         moved = done.members.select("episode_id", after="topic_id")
         members = (

@@ -20,7 +20,8 @@ from transforms.schemas import EPISODES
 from transforms.tagging import tag
 from transforms.topics.frames import WAITING
 
-TEXTS = Path(__file__).parent / "topic_texts.txt"
+ENGLISH = "topic_texts.txt"
+CHINESE = "topic_texts_zh.txt"
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 NO_TOPIC = ("noise", "small talk")
 NO_TOPICS = TOPICS.empty()
@@ -30,10 +31,10 @@ _TAILS = ("", "", "", "", " What do you think?", " Let me know.", " I am not sur
 
 
 @cache
-def texts() -> dict[str, list[tuple[str, str, dict[str, list[str]]]]]:
+def texts(file: str = ENGLISH) -> dict[str, list[tuple[str, str, dict[str, list[str]]]]]:
     """Subject -> (role, sentence with slots, fillers)."""
     found: dict[str, list[tuple[str, str, dict[str, list[str]]]]] = {}
-    for line in TEXTS.read_text("utf-8").splitlines():
+    for line in (Path(__file__).parent / file).read_text("utf-8").splitlines():
         said = re.match(r"([UAT]): (.*)", line)
         if line.startswith("= "):
             name, slots = line[2:], {}
@@ -46,13 +47,13 @@ def texts() -> dict[str, list[tuple[str, str, dict[str, list[str]]]]]:
     return found
 
 
-def subjects() -> list[str]:
+def subjects(file: str = ENGLISH) -> list[str]:
     """Names of the planted subjects."""
-    return [name for name in texts() if name not in NO_TOPIC]
+    return [name for name in texts(file) if name not in NO_TOPIC]
 
 
 def conversations(
-    seed: int, names: Sequence[str], turns: int, noise: float = 0.1, small_talk: float = 0.15
+    seed: int, names: Sequence[str], turns: int, file: str, noise: float = 0.1, small_talk: float = 0.15
 ) -> list[dict[str, Any]]:
     """Turns of one owner in sessions of 3 to 10 about one subject; one session in five changes it midway."""
     rng = random.Random(seed)
@@ -67,7 +68,7 @@ def conversations(
             subject = rng.choice(names) if i == turn else subject
             chance = rng.random()
             kind = "noise" if chance < noise else "small talk" if chance < noise + small_talk else subject
-            role, content = _said(rng, kind)
+            role, content = _said(rng, kind, file)
             at += timedelta(seconds=40)
             made.append(
                 {
@@ -81,23 +82,25 @@ def conversations(
     return made[:turns]
 
 
-def _said(rng: random.Random, subject: str) -> tuple[str, str]:
-    role, sentence, slots = rng.choice(texts()[subject])
+def _said(rng: random.Random, subject: str, file: str) -> tuple[str, str]:
+    role, sentence, slots = rng.choice(texts(file)[subject])
     said = [sentence]
     if subject not in NO_TOPIC and rng.random() < 0.4:
-        said.append(rng.choice([s for r, s, _ in texts()[subject] if r == role]))
+        said.append(rng.choice([s for r, s, _ in texts(file)[subject] if r == role]))
     filled = re.sub(r"\{(\w+)\}", lambda slot: rng.choice(slots[slot[1]]), " ".join(said))
-    if subject in NO_TOPIC or role == "tool":
+    if subject in NO_TOPIC or role == "tool" or file != ENGLISH:
         return role, filled
     return role, rng.choice(_HEADS) + filled + rng.choice(_TAILS)
 
 
-def planted_texts(owners: int, per_owner: int, turns: int, seed: int, embed: Any) -> pl.DataFrame:
+def planted_texts(
+    owners: int, per_owner: int, turns: int, seed: int, embed: Any, file: str = ENGLISH
+) -> pl.DataFrame:
     """``WAITING`` and ``planted``: each owner talks about ``per_owner`` subjects; embedded by ``embed``."""
     parts = []
     for owner in range(owners):
-        names = random.Random(seed * 1_000 + owner).sample(subjects(), per_owner)
-        rows = pl.DataFrame(conversations(seed * 1_000 + owner, names, turns))
+        names = random.Random(seed * 1_000 + owner).sample(subjects(file), per_owner)
+        rows = pl.DataFrame(conversations(seed * 1_000 + owner, names, turns, file))
         number = pl.int_range(pl.len()).cast(pl.String)
         parts.append(
             rows.with_columns(

@@ -8,18 +8,11 @@ import polars as pl
 
 from transforms.claims.build import CANDIDATES, SHORT_LIVED, build, is_tool
 from transforms.claims.read import Reading, read, read_tool
-from transforms.claims.rule import Rule
-from transforms.claims.rules_person import RULES as PERSON
-from transforms.claims.rules_plan import RULES as PLAN
-from transforms.claims.rules_taste import RULES as TASTE
-from transforms.claims.rules_tool import RULES as TOOL
-from transforms.claims.rules_world import RULES as WORLD
+from transforms.claims.rules import TOOL_RULES, USER_RULES
 from transforms.owners import owner_expr
 from transforms.policy import Policy
 
 EXTRACTOR = "rules@1"
-USER_RULES: tuple[Rule, ...] = (*TASTE, *PLAN, *PERSON, *WORLD)
-TOOL_RULES: tuple[Rule, ...] = TOOL
 _TOOL_CUES = [
     "limit", "quota", "max", "includes", "price:", "ticket:", "pass:", "fee:", "version",
     "set to", "deadline", "located at", "allows",
@@ -75,7 +68,7 @@ def _readable(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def _cued(users: pl.DataFrame) -> pl.DataFrame:
-    """Rows with a cue of any rule: episode_id, content, event_at, its cues, numbers of their rules."""
+    """Rows with a cue of any rule: episode_id, content, event_at, cues, numbers of rules."""
     cues = sorted({cue for rule in USER_RULES for cue in rule.cue_set})
     of_rule = pl.DataFrame(
         [(cue, number) for number, rule in enumerate(USER_RULES) for cue in sorted(rule.cue_set)],

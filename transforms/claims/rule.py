@@ -34,7 +34,7 @@ _DATE = (
     rf"|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next |this )?{_DAYS}|(?:next "
     rf")?{_MONTHS}(?: \d{{4}})?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
     rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)|tomorrow|the end of (?:the |this |next )?\w+|next (?:week|month"
-    rf"|year)))"
+    r"|year)))"
 )
 _MONEY = (
     r"(?:(?:eur|usd|gbp|chf|inr|jpy|us\$|[€$£¥₹]) ?\d[\d.,]*\d?k?|\d[\d.,' ]*\d?k?(?: ?(?:euros?|eur"
@@ -94,7 +94,7 @@ _MOST_FILLERS = 4
 
 
 def clause_starts(text: str) -> list[int]:
-    """Where a clause of the speaker's own may start in a sentence, with and without words like also or well."""
+    """Where a clause of the speaker's own may start in a sentence, before and after words like also."""
     starts: list[int] = []
     for lead in _LEAD.finditer(text):
         start = lead.end()
@@ -116,20 +116,21 @@ class Rule:
         predicate: What it claims.
         cues: Lower-case strings, ``|`` between them; a text without any of them cannot match.
         pattern: Expression, case ignored, ``{…}`` from ``MACROS``; after ``{L}`` it matches only where a
-            clause starts. Group ``o`` is the object, ``s`` the
-            subject (absent or first person: the user), ``w`` whose the subject is, ``a`` the aspect, ``r`` what goes before the object.
+            clause starts. Group ``o`` is the object, ``s`` the subject (absent or first person: the user),
+            ``w`` whose the subject is, ``a`` the aspect, ``r`` what goes before the object.
         level: How sure.
         polarity: Of the claim.
         operation: Of the claim.
-        aspect: Fixed aspect; ``?`` for what the object is a choice of.
+        aspect: Fixed aspect; ``?`` for what the object is a choice of, ``=`` for the kind of amount, ``s``
+            for the subject.
         otherwise: With ``?``: the predicate where no list has the object; empty for no claim.
         is_list: Whether the object names several, each a claim.
         keeps_time: Whether time expressions belong to the object.
         shape: Object from its text, as ``no {}``.
         most_words: A longer object is no such object.
-        flags: ``anywhere`` also in a question; ``reported`` also in others' words, then less sure;
-            ``loose`` with commas in the object; ``conditional`` also after if; ``unreal`` also after could or would;
-            ``not_a_choice`` not where the object is a choice of ``lexicon.ASPECT_WORDS``.
+        flags: ``anywhere``: also in a question; ``reported``: also in others' words, then less sure;
+            ``conditional``: also after if; ``unreal``: also after could or would; ``loose``: with commas in
+            the object; ``not_a_choice``: not where the object is a choice of ``lexicon.ASPECT_WORDS``.
     """
 
     predicate: str

@@ -13,7 +13,7 @@ GERMAN = (
     Rule("name", "ich heiße|ich heisse|mein name ist",
         rf"(?:^|[,.] )(?:ich hei(?:ß|ss)e|mein name ist) (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
     Rule("lives_in", "ich wohne|ich lebe|wir wohnen",
-        rf"(?:^\W*|, )(?:ich (?:wohne|lebe)|wir wohnen)(?: jetzt| seit \w+| derzeit)* in "
+        r"(?:^\W*|, )(?:ich (?:wohne|lebe)|wir wohnen)(?: jetzt| seit \w+| derzeit)* in "
         rf"(?P<o>(?-i:[^\W\d_a-z]){_REST})"),
     Rule("works_as", "ich bin|ich arbeite als",
         r"(?:^\W*|, )(?:ich bin|ich arbeite als) (?P<o>(?-i:[^\W\d_a-z])\w+(?:er|erin|in|arzt"
@@ -22,7 +22,7 @@ GERMAN = (
         most_words=3),
     Rule("likes", "ich mag kein", rf"(?:^\W*|, )ich mag keine?n? (?P<o>{_W})", polarity="negative"),
     Rule("likes", "ich mag ",
-        rf"(?:^\W*|, )ich mag (?:gerne? |sehr )?(?!kein|nicht|das nicht|es|dich|sie|ihn|die idee"
+        r"(?:^\W*|, )ich mag (?:gerne? |sehr )?(?!kein|nicht|das nicht|es|dich|sie|ihn|die idee"
         rf"|das\b)(?P<o>{_W}(?: {_W})?)(?=[.,!]|$)"),
     Rule("diet", "ich bin veg", r"(?:^\W*|, )ich bin (?P<o>vegetarier(?:in)?|veganer(?:in)?|vegan)\b"),
     Rule("prefers", "auf deutsch|auf englisch",
@@ -89,13 +89,13 @@ EASTERN = (
     Rule("lives_in", "я живу в", rf"(?:^\W*|, )я живу в (?P<o>(?-i:[^\W\d_a-z]){_REST})"),
     Rule("lives_in", "我住在|我家在|我搬到",
         rf"(?:^|[，。,！ ])我(?:现在|現在|目前|已经)?(?:住在|家在|搬到了?)(?P<o>{_CJK}{{2,8}}?)(?=["
-        rf"，。,！了]|$)"),
+        r"，。,！了]|$)"),
     Rule("allergic_to", "过敏|過敏", rf"(?:^|[，。,！ ])我对(?P<o>{_CJK}{{1,6}}?)过敏"),
     Rule("name", "我叫", rf"(?:^|[，。,！ ])我叫(?P<o>{_CJK}{{2,4}}?)(?=[，。,！]|$)"),
     Rule("likes", "不喜欢|不喜歡|讨厌",
         rf"(?:^|[，。,！ ]|我)(?:不喜[欢歡]|讨厌)(?P<o>{_CJK}{{1,8}}?)(?=[，。,！]|$)", polarity="negative"),
     Rule("likes", "喜欢|喜歡",
-        rf"(?:^|[，。,！ ])我(?:很|最|更|也|特别)?喜[欢歡](?P<o>(?!你|这|那)(?:吃"
+        r"(?:^|[，。,！ ])我(?:很|最|更|也|特别)?喜[欢歡](?P<o>(?!你|这|那)(?:吃"
         rf"|喝)?{_CJK}{{1,8}}?)(?=[，。,！]|$)"),
     Rule("diet", "我吃素|我不吃", r"(?:^|[，。,！ ])我(?P<o>吃素)"),
     Rule("lives_in", "に住んで",
@@ -104,10 +104,10 @@ EASTERN = (
         rf"(?:^|[、。 ])(?:私は|僕は)?(?P<o>{_CJK}{{1,8}}?)(?:の)?アレルギーがあります"),
     Rule("likes", "好きです|好きなんです",
         rf"(?:^|[、。 ])(?:私は|僕は)?(?P<o>{_CJK}{{1,8}}?)が(?:大|とても|一番)?好き(?:です"
-        rf"|なんです)(?!か)"),
+        r"|なんです)(?!か)"),
     Rule("likes", "苦手です|嫌いです",
         rf"(?:^|[、。 ])(?:私は|僕は)?(?P<o>{_CJK}{{1,8}}?)(?:が|は)(?:大|とても)?(?:苦手"
-        rf"|嫌い)です(?!か)", polarity="negative"),
+        r"|嫌い)です(?!か)", polarity="negative"),
     Rule("allergic_to", "알레르기",
         r"(?:^\W*|, )(?:저는 |나는 )?(?P<o>[가-힣]{1,8}) 알레르기가 있(?:어요|습니다|어)"),
     Rule("lives_in", "에 살아|에 삽니다|에 살고",

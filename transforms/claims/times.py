@@ -8,84 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from transforms.claims.time_words import COUNTS, FOR, MONTHS, TIME, WEEKDAYS
+
 Relation = Literal["at", "since", "until"]
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar enero janvier",
-            "february feb februar febrero février",
-            "march mar märz marzo mars",
-            "april apr abril avril",
-            "may mai mayo",
-            "june jun juni junio juin",
-            "july jul juli julio juillet",
-            "august aug agosto août",
-            "september sept sep septiembre septembre",
-            "october oct oktober octubre octobre",
-            "november nov noviembre novembre",
-            "december dec dezember diciembre décembre",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
-_WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "monday mon montag", "tuesday tue tues dienstag", "wednesday wed mittwoch",
-            "thursday thu thurs donnerstag", "friday fri freitag", "saturday sat samstag", "sunday sun sonntag",
-        )
-    )
-    for name in names.split()
-}  # fmt: skip
-_COUNTS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "couple of": 2, "three": 3, "a few": 3, "few": 3,
-    "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
-}  # fmt: skip
 _DAYLONG = timedelta(days=2)
 _MOST_UNITS = 1_200
 """More than so many days, weeks, months or years is no span of a life."""
-
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_DAY = "|".join(sorted(_WEEKDAYS, key=len, reverse=True))
-_COUNT = r"\d{1,4}|" + "|".join(sorted(_COUNTS, key=len, reverse=True))
-_UNIT = r"(?:day|week|fortnight|month|year)s?"
-_SINCE = (
-    r"since(?: about| around)?|ever since|from|starting(?: on| in| from)?|as of|as from"
-    r"|beginning(?: on| in)?|effective|seit|desde|depuis|ab|à partir de"
-)
-_UNTIL = r"until(?: about| around)?|till|til|up to|through|bis|hasta|jusqu'(?:en|au|à)"
-_AT = r"in|on|during|back in|around|im|am|en|le|by"
-
-_TIME = re.compile(
-    rf"(?:\b(?P<since>{_SINCE})\s+|\b(?P<until>{_UNTIL})\s+|\b(?P<at>{_AT})\s+)?"
-    rf"(?:the\s+)?(?:beginning of\s+|start of\s+|(?P<close>end of)\s+)?(?:the\s+)?"
-    rf"(?:"
-    rf"(?P<iso>\b\d{{4}}-\d\d-\d\d)\b"
-    rf"|(?:(?:{_DAY}),?\s+(?:the\s+)?)?(?P<day>\b\d{{1,2}})(?:st|nd|rd|th"
-    rf"|\.)?(?:\s+of)?\s+(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
-    rf"|\b(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<year2>\d{{4}}))?"
-    rf"|\b(?P<which>last|this|next)\s+(?P<span>week(?:end)?|month|year|quarter|{_DAY}|{_MONTH})\b(?!'s)"
-    rf"|\b(?P<span2>week|month|year)\b(?<=the week|he month|the year)"
-    rf"|\b(?P<month3>{_MONTH})\b(?:,?\s+(?P<year3>\d{{4}})(?!-))?(?:\s+(?P<whichyear>last|this|next) "
-    rf"year)?"
-    rf"|\b(?P<weekday>{_DAY})\b(?!s)"
-    rf"|\b(?P<name>the day before yesterday|the day after tomorrow|yesterday|today|tonight|tomorrow|this "
-    rf"morning|gestern|heute|morgen|ayer|mañana|hier)\b"
-    rf"|\b(?P<count>{_COUNT})\s+(?P<unit>{_UNIT})\s+ago\b"
-    rf"|\b(?P<count2>{_COUNT})\s+(?P<unit2>{_UNIT})\s+from\s+now\b"
-    rf"|\b(?P<bareyear>(?:19|20)\d\d)\b"
-    rf")",
-    re.IGNORECASE,
-)
-_FOR = re.compile(
-    rf"\bfor (?:the (?:last|past) )?(?:about |almost |over |nearly )?(?P<count>{_COUNT}) "
-    rf"(?P<unit>{_UNIT})(?: now)?\b",
-    re.IGNORECASE,
-)
 _AMBIGUOUS = ("may", "march", "mar", "mon", "sun", "sat", "wed", "am", "mai", "mars", "hier", "morgen")
 """Words that are also others: taken for a time only after a preposition or in a date."""
 
@@ -121,7 +50,7 @@ def moments(text: str, anchor: datetime, *, is_past: bool = True) -> list[Moment
         Moments in order of the text. What falls out of the calendar is left out.
     """
     found = []
-    for match in _TIME.finditer(text):
+    for match in TIME.finditer(text):
         relation: Relation = "since" if match["since"] else "until" if match["until"] else "at"
         if relation == "at" and not match["at"] and match.group().lower().strip() in _AMBIGUOUS:
             continue
@@ -150,7 +79,7 @@ _PAST = ("since", "ever since", "seit", "desde", "depuis")
 
 def _lasting(text: str, anchor: datetime) -> list[Moment]:
     found = []
-    for match in _FOR.finditer(text):
+    for match in FOR.finditer(text):
         try:
             start = _midnight(_shifted(anchor, _count(match["count"]), match["unit"], back=True))
         except (ValueError, OverflowError):
@@ -160,7 +89,7 @@ def _lasting(text: str, anchor: datetime) -> list[Moment]:
 
 
 def _count(text: str) -> int:
-    number = _COUNTS.get(text.lower()) or int(text)
+    number = COUNTS.get(text.lower()) or int(text)
     if number > _MOST_UNITS:
         raise ValueError(text)
     return number
@@ -226,14 +155,15 @@ def _one_day(m: re.Match[str], today: datetime, past: bool) -> tuple[datetime, d
     if m["name"]:
         return _days(today + timedelta(days=_NAMES[m["name"].lower()]), 1)
     if m["weekday"]:
-        return _weekday(_WEEKDAYS[m["weekday"].lower()], today, past)
-    month, day = _MONTHS[(m["month"] or m["month2"]).lower()], int(m["day"] or m["day2"])
+        return _weekday(WEEKDAYS[m["weekday"].lower()], today, past)
+    month, day = MONTHS[(m["month"] or m["month2"]).lower()], int(m["day"] or m["day2"])
     return _date(m["year"] or m["year2"], month, day, today, past)
 
 
 _NAMES = {
     "the day before yesterday": -2, "yesterday": -1, "gestern": -1, "ayer": -1, "hier": -1, "today": 0,
-    "tonight": 0, "this morning": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "mañana": 1, "the day after tomorrow": 2,
+    "tonight": 0, "this morning": 0, "heute": 0, "tomorrow": 1, "morgen": 1, "mañana": 1,
+    "the day after tomorrow": 2,
 }  # fmt: skip
 
 
@@ -258,7 +188,7 @@ def _date(year: str | None, month: int, day: int, today: datetime, past: bool) -
 
 
 def _named_month(m: re.Match[str], today: datetime, past: bool) -> tuple[datetime, datetime]:
-    month = _MONTHS[m["month3"].lower()]
+    month = MONTHS[m["month3"].lower()]
     if m["year3"]:
         return _month(int(m["year3"]), month, today)
     if m["whichyear"]:
@@ -277,12 +207,12 @@ def _weekday(day: int, today: datetime, past: bool) -> tuple[datetime, datetime]
 def _relative(which: str, span: str, today: datetime) -> tuple[datetime, datetime]:
     """Last, this or next week, weekend, month, quarter, year, weekday or month by name."""
     step = {"last": -1, "this": 0, "next": 1}[which]
-    if span in _WEEKDAYS:
-        gap = _WEEKDAYS[span] - today.weekday()
+    if span in WEEKDAYS:
+        gap = WEEKDAYS[span] - today.weekday()
         ahead = (gap - step) % 7 + step if step >= 0 else -((-gap - 1) % 7 + 1)
         return _days(today + timedelta(days=ahead), 1)
-    if span in _MONTHS:
-        month = _MONTHS[span]
+    if span in MONTHS:
+        month = MONTHS[span]
         if step < 0:
             return _month(today.year - (month >= today.month), month, today)
         is_over = month < today.month or (step > 0 and month == today.month)
