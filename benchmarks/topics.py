@@ -35,8 +35,8 @@ VARIANTS: dict[str, dict[str, float]] = {
     "all of the mean subtracted": {"background_share": 1.0},
     "no turns around": {"context_share": 0.0},
     "small talk takes part": {"min_bytes": 0},
-    "joins at 0.25": {"join_cosine": 0.25},
-    "joins at 0.45": {"join_cosine": 0.45},
+    "joins at 0.2": {"join_cosine": 0.2},
+    "joins at 0.4": {"join_cosine": 0.4},
     "links at 0.08": {"link_cosine": 0.08},
     "links at 0.2": {"link_cosine": 0.2},
     "never splits or merges": {"wide_cosine": -1.0, "merge_cosine": 1.0},
@@ -120,7 +120,7 @@ def measure_texts(folder: Path, rows: int, emit: Emit) -> None:
     """
     del folder, rows
     embedder = make_embedder(EmbedderConfig())
-    for file, subjects in ((ENGLISH, 4), (ENGLISH, 8), (ENGLISH, 12), (CHINESE, 5)):
+    for file, subjects in ((ENGLISH, 2), (ENGLISH, 4), (ENGLISH, 8), (ENGLISH, 12), (CHINESE, 5)):
         made = planted_texts(6, subjects, 300, 11, lambda texts: embedder.embed(texts).vectors, file)
         for name, numbers in VARIANTS.items() if subjects == 8 else [("as shipped", {})]:
             emit({"texts": file, "subjects": subjects, "variant": name, **_rated(made, _policy(numbers))})

@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
             name, help=text, description=text, epilog=f"example: {example}", parents=[shared, *parents]
         )
 
-    for add in (_add_lake_verbs, _add_run_verbs, _add_recall_verbs):
+    for add in (_add_lake_verbs, _add_run_verbs, _add_sleep_verbs, _add_recall_verbs):
         add(verb, scope)
     return parser
 
@@ -138,17 +138,6 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
         "--explain", action="store_true", help="show the format, three rows and three refusals; write nothing"
     )
     verb("embed", "Give new texts their vectors.", "slowwave --lake ./memory embed")
-    consolidate = verb(
-        "consolidate",
-        "Derive topics, summaries, facts, conversations and skills from new episodes.",
-        "slowwave --lake ./memory consolidate --dry-run",
-    )
-    consolidate.add_argument(
-        "--dry-run", action="store_true", help="show what would change, and a model's cost; write nothing"
-    )
-    consolidate.add_argument(
-        "--complete", action="store_true", help="derive everything anew, not only what is new"
-    )
     publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./memory publish")
     publish.add_argument(
         "--rollback", action="store_true", help="go back to the generation before the live one"
@@ -195,6 +184,22 @@ def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
     context.add_argument(
         "--budget", type=_positive, default=None, metavar="TOKENS", help="most tokens (default 2000)"
     )
+    for parser in (recall, context):
+        _add_tenant_wide(parser)
+
+
+def _add_sleep_verbs(verb: Verb, scope: _Parser) -> None:
+    consolidate = verb(
+        "consolidate",
+        "Derive topics, summaries, facts, conversations and skills from new episodes.",
+        "slowwave --lake ./memory consolidate --dry-run",
+    )
+    consolidate.add_argument(
+        "--dry-run", action="store_true", help="show what would change, and a model's cost; write nothing"
+    )
+    consolidate.add_argument(
+        "--complete", action="store_true", help="derive everything anew, not only what is new"
+    )
     facts = verb(
         "facts",
         "What is held to be true; with --as-of, what was at that instant.",
@@ -212,12 +217,14 @@ def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
         scope,
     )
     explain.add_argument("id", help="of a memory, fact, claim, topic, conversation or attempt")
-    for parser in (recall, context, facts, explain):
-        parser.add_argument(
-            "--tenant-wide",
-            action="store_true",
-            help="search the whole tenant, not one user, agent or session",
-        )
+    for parser in (facts, explain):
+        _add_tenant_wide(parser)
+
+
+def _add_tenant_wide(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tenant-wide", action="store_true", help="search the whole tenant, not one user, agent or session"
+    )
 
 
 def _positive(text: str) -> int:

@@ -115,7 +115,7 @@ class _Reader:
         """Gather everything behind the row."""
         claims = self._claims(table, row)
         refs = self._refs(table, row)
-        sources = self._sources(refs, claims)
+        sources = self._sources(table, row, refs, claims)
         return Chain(
             id=row[table.key[0]],
             table=table.name,
@@ -145,7 +145,12 @@ class _Reader:
         members = self.rows(TOPIC_MEMBERS, pl.col("owner") == row["owner"])
         return members.filter(pl.col("topic_id") == row["topic_id"])["episode_id"].to_list()
 
-    def _sources(self, refs: list[str], claims: pl.DataFrame) -> list[dict[str, Any]]:
+    def _sources(
+        self, table: Table, row: dict[str, Any], refs: list[str], claims: pl.DataFrame
+    ) -> list[dict[str, Any]]:
+        if table is PROCEDURES and row["kind"] == "pattern":  # it rests on conversations
+            talks = self.rows(CONVERSATIONS, pl.col("conversation_id").is_in(refs))
+            return [_talk(talk) for talk in talks.sort("started_at").iter_rows(named=True)]
         found = self.rows(EPISODES, pl.col("episode_id").is_in(refs)).sort("event_at", "episode_id")
         spans = {c["episode_id"]: (c["span_start"], c["span_end"]) for c in claims.to_dicts()}
         return [_source(row, spans.get(row["episode_id"])) for row in found.iter_rows(named=True)]
@@ -199,6 +204,13 @@ def _of_owner(row: dict[str, Any]) -> Any:
 def _source(row: dict[str, Any], span: tuple[int, int] | None) -> dict[str, Any]:
     told = {"episode_id": row["episode_id"], **{name: row[name] for name in _EPISODE}}
     return told if span is None else {**told, "quote": row["content"][span[0] : span[1]]}
+
+
+def _talk(row: dict[str, Any]) -> dict[str, Any]:
+    """A conversation in the shape of a source."""
+    blank = dict.fromkeys(_EPISODE)
+    told = {"kind": "conversation", "event_at": row["started_at"], "content": row["title"]}
+    return {**blank, "episode_id": row["conversation_id"], "session_id": row["session_id"], **told}
 
 
 def _quoted(claims: pl.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ class Plan:
     """What becomes of one batch.
 
     Attributes:
-        status: What it ends as.
+        status: What it ends as; ``odd``: it is seen in a state of its own first.
         looks: How often it is seen running before.
         finished: Which of its items are answered, by position; None: all.
         item_errors: Status and error object by position; such items are in the error file.
@@ -191,7 +191,9 @@ class ChatApi:
         batch, plan = self.batches[batch_id], self._plan_of[batch_id]
         if plan.looks > 0:
             plan.looks -= 1
-        elif batch["status"] == "in_progress":
+        elif batch["status"] == "in_progress" and plan.status == "odd":
+            batch["status"], plan.status = "paused", "completed"
+        elif batch["status"] in ("in_progress", "paused"):
             self._end(batch, plan)
         return batch
 

@@ -24,7 +24,7 @@ class TopicsPolicy(Section):
     """How many turns before and after count as around."""
     min_bytes: int = Field(12, ge=0, le=1_000_000)
     """A text shorter than this in UTF-8 (four Chinese characters) is in no topic, as small talk is."""
-    join_cosine: float = Field(0.35, ge=0, le=1)
+    join_cosine: float = Field(0.3, ge=0, le=1)
     """An episode joins the nearest topic whose centroid is at least this close."""
     link_cosine: float = Field(0.12, ge=0, le=1)
     """Clusters merge while the mean cosine over the pairs between them is at least this."""

@@ -37,6 +37,10 @@ _MOST_TRIES = 3
 """Times that one run sends a request whose batch expired or whose item failed for a while."""
 _LOCK = "model-batches"
 _LOCK_WAIT_SECONDS = 30.0
+_LONGEST_PAUSE_SECONDS = 60.0
+
+Step = Callable[[], str]
+Found = Callable[[], str | None]
 
 
 class BatchModel:
@@ -170,25 +174,43 @@ class BatchModel:
             left=tuple(names),
         )
         self._records.save(record)
-        record = replace(record, file_id=self._api.upload(record.file_name, content))
+        record = replace(record, file_id=self._once(record, *self._upload(record, content)))
         self._records.save(record)
-        record = replace(record, batch_id=self._created(record))
+        record = replace(record, batch_id=self._once(record, *self._create(record)))
         self._records.save(record)
         return record
 
-    def _created(self, record: Record) -> str:
-        """Id of the record's batch, started once: after an attempt of unknown end it is looked for first."""
-        for attempt in range(self._config.max_attempts):
+    def _upload(self, record: Record, content: bytes) -> tuple[Step, Found]:
+        """Uploading, and clearing away what an attempt of unknown end left."""
+
+        def upload() -> str:
+            return self._api.upload(record.file_name, content)
+
+        def clear() -> None:
+            for file_id in self._api.files_named(record.file_name):
+                self._api.delete(file_id)
+
+        return upload, clear
+
+    def _create(self, record: Record) -> tuple[Step, Found]:
+        """Starting the batch, and finding the one that an attempt of unknown end started."""
+
+        def create() -> str:
+            return self._api.create(record.file_id or "", record.key)
+
+        return create, lambda: self._api.find(record.key)
+
+    def _once(self, record: Record, step: Step, find: Found) -> str:
+        """What a step gives; it is tried again only where it is known that it was not done."""
+        for attempt in range(1, self._config.max_attempts):
             try:
-                return self._api.create(record.file_id or "", record.key)
+                return step()
             except GaveUpError:
-                if attempt + 1 == self._config.max_attempts:
-                    raise
-                self._sleep(min(60.0, 2.0**attempt))
-                found = self._api.find(record.key, record.submitted_unix)
+                self._sleep(min(_LONGEST_PAUSE_SECONDS, 2.0 ** (attempt - 1)))
+                found = find()
                 if found is not None:
                     return found
             except EndpointError:
                 self._collector.remove(record)  # refused: there is no batch
                 raise
-        raise EndpointError("no attempt is allowed", "Set max_attempts to 1 or more in [model].")
+        return step()

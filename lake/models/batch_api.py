@@ -22,7 +22,6 @@ MARK = "slowwave_batch"
 _ANSWER_BYTES = 20_000_000
 _PAGE = 100
 _MOST_PAGES = 200
-_A_DAY_SECONDS = 86_400
 _REMEDY = "Check that it speaks the Batch API, or set mode = 'live' in [model]."
 
 Json = Mapping[str, Any]
@@ -36,13 +35,18 @@ class BatchApi:
         self._config = config
 
     def upload(self, name: str, content: bytes) -> str:
-        """Upload the requests of a batch. Returns the file's id."""
+        """Upload the requests of a batch, in one attempt: a second could leave a file. Returns its id.
+
+        Raises:
+            GaveUpError: It is unknown whether there is a file now; look with ``files_named``.
+            EndpointError: It was refused.
+        """
 
         def send(client: OpenAI) -> AbstractContextManager[APIResponse[Any]]:
             file = (name, content, "application/jsonl")
             return client.files.with_streaming_response.create(file=file, purpose="batch")
 
-        return str(self._asked(send, "an upload")["id"])
+        return str(self._asked(send, "an upload", max_attempts=1)["id"])
 
     def create(self, file_id: str, key: str) -> str:
         """Start a batch, in one attempt: a second could make a second batch. Returns its id.
@@ -63,19 +67,14 @@ class BatchApi:
 
         return str(self._asked(send, "a batch", max_attempts=1)["id"])
 
-    def find(self, key: str, submitted_unix: float) -> str | None:
-        """Id of the batch that was started under a key, none of which is older than its submission."""
+    def find(self, key: str) -> str | None:
+        """Id of the batch that was started under a key."""
 
         def listed(after: str | Omit) -> Request:
             return lambda client: client.batches.with_streaming_response.list(limit=_PAGE, after=after)
 
-        for batch in self._pages(listed):
-            if (batch.get("metadata") or {}).get(MARK) == key:
-                return str(batch["id"])
-            # Newest first; a server's clock may differ from ours by a day.
-            if _number(batch.get("created_at")) < submitted_unix - _A_DAY_SECONDS:
-                return None
-        return None
+        mine = (b for b in self._pages(listed) if (b.get("metadata") or {}).get(MARK) == key)
+        return next((str(batch["id"]) for batch in mine), None)
 
     def look(self, batch_id: str) -> Json | None:
         """The batch as it stands; None where the endpoint does not know it."""
@@ -130,6 +129,7 @@ class BatchApi:
             if not rows or page.get("has_more") is not True:
                 return
             after = str(rows[-1]["id"])
+        raise self._error(f"lists more than {_MOST_PAGES} pages")  # rather than say that there is none
 
     def _asked(self, send: Request, what: str, max_attempts: int | None = None) -> Json:
         """The answer as an object."""
@@ -147,7 +147,3 @@ class BatchApi:
 
     def _error(self, what: str) -> EndpointError:
         return EndpointError(f"model endpoint {self._config.endpoint} {what}", _REMEDY)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("inf")

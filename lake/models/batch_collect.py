@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lake.embedders.endpoint import NotFoundError
 from lake.models.asked import Asked
 from lake.models.batch_api import BatchApi
 from lake.models.batch_results import Item, Results, merge
@@ -17,7 +18,8 @@ from lake.models.chat import Chat
 from lake.models.wire import error_code
 from transforms.errors import EndpointError
 
-_RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
+_ENDED = frozenset({"completed", "expired", "cancelled"})
+"""With ``failed``, the states that last; a state nobody has heard of is waited out."""
 _QUEUE_IS_FULL = "token_limit_exceeded"
 """The endpoint holds as many tokens of ours as it takes; a later run sends the rest."""
 _MOST_FILE_BYTES = 4_000_000_000
@@ -46,7 +48,7 @@ class Collector:
         """
         for key, record in list(records.items()):
             if record.batch_id is None:
-                found = self._api.find(record.key, record.submitted_unix)
+                found = self._api.find(record.key)
                 if found is None:
                     self.remove(record)
                     del records[key]
@@ -87,12 +89,12 @@ class Collector:
             batch = self._api.look(record.batch_id or "")
             if batch is None:
                 # Unless the whole API is gone, which raises here.
-                self._api.find(record.key, record.submitted_unix)
+                self._api.find(record.key)
                 self._again(asked, dict.fromkeys(record.left, "batch_lost"))
                 self._shrink(records, record, set(record.left), None)
             elif batch.get("status") == "failed":
                 failure = self._failed(asked, records, record, batch) or failure
-            elif batch.get("status") not in _RUNNING:
+            elif _is_over(batch):
                 self._take(asked, records, record, batch)
         return failure
 
@@ -120,7 +122,12 @@ class Collector:
 
     def _results(self, record: Record, batch: Mapping[str, Any]) -> Results:
         ids = [batch.get(name) for name in ("output_file_id", "error_file_id")]
-        files = [self._api.content(i, _MOST_FILE_BYTES) for i in ids if isinstance(i, str) and i]
+        files = []
+        for file_id in (i for i in ids if isinstance(i, str) and i):
+            try:
+                files.append(self._api.content(file_id, _MOST_FILE_BYTES))
+            except NotFoundError:  # too late: endpoints keep it for a while only
+                self._count("file_gone")
         results = merge(files, record.items)
         for reason, times in results.strange.items():
             self._count(reason, times)
@@ -187,3 +194,11 @@ class Collector:
     def _count(self, reason: str, times: int = 1) -> None:
         errors = self._budget.spent.errors
         errors[reason] = errors.get(reason, 0) + times
+
+
+def _is_over(batch: Mapping[str, Any]) -> bool:
+    """Whether a batch ended and its files are there."""
+    counts = batch.get("request_counts")
+    answered = counts.get("completed") if isinstance(counts, Mapping) else None
+    is_behind = isinstance(answered, int) and answered > 0 and not batch.get("output_file_id")
+    return batch.get("status") in _ENDED and not is_behind

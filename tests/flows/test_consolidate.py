@@ -94,6 +94,8 @@ def test_every_derived_row_rests_on_living_episodes_of_its_own_owner(job: Job, t
     seen = 0
     for table in (FACTS, SUMMARIES, PROCEDURES, ATTEMPTS):
         for row in revisions.standing(job.lake, table).iter_rows(named=True):
+            if row.get("kind") == "pattern":  # it rests on conversations
+                continue
             assert row["source_refs"]
             seen += 1
             for source in row["source_refs"]:

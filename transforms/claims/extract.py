@@ -54,7 +54,7 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
 
 
 def _readable(episodes: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Rows that may hold a claim, with ``is_user``: of a user or a tool, not recalled, of an owner, to stay."""
+    """Rows that may hold a claim, with ``is_user``: a user's or a tool's, not recalled, owned, to stay."""
     limits = policy.claims
     is_user = (pl.col("role") == "user").fill_null(False) & pl.col("tool_name").is_null()
     longest = pl.when(is_user).then(limits.max_statement_chars).otherwise(limits.max_tool_chars)

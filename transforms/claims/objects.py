@@ -13,13 +13,13 @@ _VERBS_NEXT = (
     r"|find|write|make|avoid|stay|go|hope|think"
 )
 _STOP = re.compile(
-    rf"\s*(?:,(?!\d)|[;:(\[\x00]|\s[\u2013\u2014-]+\s|\.(?:\s|$)|[!?]|\bbut\b|\bbecause\b|\bsince (?:i|we"
-    rf"|it|the|my|they|he|she|that|there)\b|\bso that\b|\bso (?:i|we|please|keep|the|no|that|it|my|use"
-    rf"|don't|plan)\b|\bwhich\b|\bwho\b|\bwhose\b|\balthough\b|\bthough\b"
-    rf"|\bwhile\b|\bwhereas\b|\bwhen(?:ever)?\b|\bunless\b|\bif\b|\bas (?:i|it|they|we|you|he|she|long"
-    rf"|soon|the|well)\b|\bafter all\b|\binstead(?: of)?\b|\brather than\b|\bin order to\b|\bjust in "
-    rf"case\b|\bor else\b|\bevery ?time\b|\bthat (?:i|we|you|it|is|are|was)\b"
-    rf"|\bto (?:keep|avoid|stretch|save|make|get|be)\b|\bafter (?:a|an|one|two|three|four|five|many|all"
+    r"\s*(?:,(?!\d)|[;:(\[\x00]|\s[\u2013\u2014-]+\s|\.(?:\s|$)|[!?]|\bbut\b|\bbecause\b|\bsince (?:i|we"
+    r"|it|the|my|they|he|she|that|there)\b|\bso that\b|\bso (?:i|we|please|keep|the|no|that|it|my|use"
+    r"|don't|plan)\b|\bwhich\b|\bwho\b|\bwhose\b|\balthough\b|\bthough\b"
+    r"|\bwhile\b|\bwhereas\b|\bwhen(?:ever)?\b|\bunless\b|\bif\b|\bas (?:i|it|they|we|you|he|she|long"
+    r"|soon|the|well)\b|\bafter all\b|\binstead(?: of)?\b|\brather than\b|\bin order to\b|\bjust in "
+    r"case\b|\bor else\b|\bevery ?time\b|\bthat (?:i|we|you|it|is|are|was)\b"
+    r"|\bto (?:keep|avoid|stretch|save|make|get|be)\b|\bafter (?:a|an|one|two|three|four|five|many|all"
     rf"|so many|\d+)\b|\bthe way\b|\b(?:and|or) (?:{_VERBS_NEXT})\b|\bthanks\b|\bok(?:ay)?\b|\blol\b)",
     re.IGNORECASE,
 )

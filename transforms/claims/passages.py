@@ -30,7 +30,9 @@ _END = re.compile(r"[.!?\u2026]+|[\u3002\uff01\uff1f\n;]+|[\u2600-\u27bf\U0001f3
 _AFTER_END = (" ", "", "\n", "\x00", ")", "]", "'")
 _ABBREVIATED = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|etc|e\.g|i\.e|approx|nr|no|inc|ltd|jr|sr|ca|tel)|\b[A-Z]|z\.b"
-    r"|\b\d{1,2})$", re.IGNORECASE)
+    r"|\b\d{1,2})$",
+    re.IGNORECASE,
+)
 
 _PRETENCE = re.compile(
     r"\b(?:imagine|suppos(?:e|ing)|pretend|assum(?:e|ing)|hypothetical(?:ly)?|role-?play\w*|let'?s (?:say"
@@ -102,7 +104,8 @@ _IRONY = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"^\W*(?:(?:and|but|so|or|then|well),? )*(?:if|in case|should|once|as soon as|provided)\b", re.IGNORECASE)
+    r"^\W*(?:(?:and|but|so|or|then|well),? )*(?:if|in case|should|once|as soon as|provided)\b", re.IGNORECASE
+)
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _LAUGH_AFTER = re.compile(r"\W*(?:/s|lol|haha+|just kidding|kidding|jk|not really)\b", re.IGNORECASE)
 
@@ -116,7 +119,11 @@ _MAY_HIDE = re.compile(
 
 def masked(content: str) -> str:
     """The content with holes for quotes, code, pasted lines and links, and straight apostrophes; as long."""
-    text = content if content.isascii() and "`" not in content and "\t" not in content else content.translate(_SAME)
+    text = (
+        content
+        if content.isascii() and "`" not in content and "\t" not in content
+        else content.translate(_SAME)
+    )
     if not _MAY_HIDE.search(content):
         return text
     if "`" in content:

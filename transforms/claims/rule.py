@@ -33,7 +33,7 @@ _DATE = (
     rf"{_MONTHS}(?:,? \d{{4}})?"
     rf"|{_MONTHS} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next |this )?{_DAYS}|(?:next "
     rf")?{_MONTHS}(?: \d{{4}})?|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}"
-    rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)|tomorrow|the end of (?:the |this |next )?\w+|next (?:week|month"
+    r"|(?:the )?\d{1,2}(?:st|nd|rd|th)|tomorrow|the end of (?:the |this |next )?\w+|next (?:week|month"
     r"|year)))"
 )
 _MONEY = (
@@ -51,7 +51,7 @@ _FILLERS = (
     r"|unfortunately|one more thing|again|then|now|today|for \w+-?\w*|because|since|as|in fact|ugh|good"
     r"|great|well then|sure"
     rf"|(?:from|since|starting|in|as of|on) (?:next |last )?(?:{_MONTHS}|{_DAYS}|week|month|year|today"
-    rf"|tomorrow|\d{{4}})"
+    r"|tomorrow|\d{4})"
     r"|one|two|correction|update|reminder|good news|please|also note|do note|of course)[,:!.]? )"
 )
 _LEAD = re.compile(

@@ -13,8 +13,8 @@ HOME = (
         r"|train|tram|ferry|coach|boat|minibus|tour) (?:now )?(?:leaves?|departs?|starts?|stops?) "
         r"(?:from|at) (?P<o>.+)", most_words=14, flags=("reported",)),
     Rule("lives_in", "live in|live near|live at|lives in|lives near|lives at|live on",
-        r"{L}(?:i|we) (?:don't|do not|no longer) live (?:in|at|near) (?P<o>.+)", operation="retract",
-        most_words=5),
+        r"{L}(?:i|we) (?:don't|do not|no longer) live (?:in|at|near) (?P<o>.+)",
+        operation="retract", most_words=5),
     Rule("lives_in", "moved out|moved away",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)? moved (?:out of|away from) "
         r"(?P<o>(?!(?:my|our|the way)\b).+)", operation="retract", most_words=5),
@@ -95,7 +95,7 @@ HOME = (
         r"{L}(?:please )?(?:(?:ship|deliver|send)(?: it| them| everything)? to (?:my place|my home"
         r"|my new address|us at home)|i've moved|we've moved|i moved|we moved|my new place): "
         r"(?P<o>\d+\w? [^.;\x00]+)", most_words=10),
-    Rule("timezone", " time",
+    Rule("timezone", "ahead of you|behind you|i'm on |i am on |we're on |use ",
         r"{L}(?:i'm on |i am on |we're on )?(?P<o>(?-i:[A-Z])[a-z]+) time(?=[.,!]|$)"),
     Rule("located_at",
         "leaves from|departs from|leave from|depart from|is kept|are kept|is stored|are stored|is "
@@ -104,10 +104,12 @@ HOME = (
             r"|(?:is|are)(?: now| always)? (?:kept|stored|located|parked)|can be found) "
             r"(?P<o>(?:(?:at|in|on|under|behind|next to|opposite|above|below|beside|inside|near|by"
             r"|outside) )?(?!(?:the moment|order|mind|secret|separately|private)\b).+)", most_words=14),
-    Rule("located_at", " at | in | on | under | behind ",
-        r"{L}(?P<s>(?:the|our|my) (?:[\w'-]+ )?(?:office|branch|warehouse|clinic|shop|store|school"
-        r"|depot|gym|studio|meeting room|conference room|room|kit|cupboard|archive)(?: (?:in the"
-        r"|with the|for the|for|of the) [\w -]+?)?) is(?: now)? (?P<o>(?:at \d|on the |in the |in "
-        r"(?:room|building)|at the |under the |behind the |next to the ).+)", most_words=14),
+    Rule("located_at",
+        "office|branch|warehouse|clinic|shop is|store is|school is|depot|gym is|studio|room |kit is"
+        "|cupboard|archive|kit ",
+            r"{L}(?P<s>(?:the|our|my) (?:[\w'-]+ )?(?:office|branch|warehouse|clinic|shop|store"
+            r"|school|depot|gym|studio|meeting room|conference room|room|kit|cupboard|archive)(?: "
+            r"(?:in the|with the|for the|for|of the) [\w -]+?)?) is(?: now)? (?P<o>(?:at \d|on the "
+            r"|in the |in (?:room|building)|at the |under the |behind the |next to the ).+)", most_words=14),
 )
 RULES = HOME

@@ -29,7 +29,7 @@ REPLIES = (
         r"{L}(?:(?:for|in) (?P<z>write-ups|reports|answers|summaries): )(?:i want them |i like "
         r"them |please )?(?P<o>.+)", aspect="format", most_words=12, keeps_time=True, flags=("loose",)),
     Rule("prefers", "metric|imperial|celsius|fahrenheit|kilomet|miles|kilos|pounds",
-        rf"{{L}}(?:please )?(?:always )?(?:use|give me|show me|show|tell me|convert|i use|i want|i "
+        r"{L}(?:please )?(?:always )?(?:use|give me|show me|show|tell me|convert|i use|i want|i "
         r"think in|i prefer|we use|stick to)(?: (?:all )?(?:temperatures?|distances?|weights?"
         rf"|measurements?|everything|units|recipes))?(?: in| to| as)? (?P<o>{_UNIT}(?: units)?)\b",
         aspect="units"),
@@ -45,10 +45,10 @@ REPLIES = (
         r"{L}(?:please )?(?:always )?(?:i use|i prefer|use|we use|times in|give me) (?:the |a "
         r")?(?P<o>(?:24|12)[- ]?h(?:our)?)(?: clock| format| times?)?", aspect="time format"),
     Rule("prefers", "meeting|calls",
-        r"{L}no (?:meetings?|calls)(?: with me)? (?P<o>(?:before|after|on|at) .+)", aspect="meeting hour", polarity="negative",
-        most_words=4),
+        r"{L}no (?:meetings?|calls)(?: with me)? (?P<o>(?:before|after|on|at) .+)",
+        aspect="meeting hour", polarity="negative", most_words=4),
     Rule("prefers", "meeting|calls",
-        rf"{{L}}{{I}}(?:'d| would)?(?: rather| much)? (?:prefer|like|rather have|have|want"
+        r"{L}{I}(?:'d| would)?(?: rather| much)? (?:prefer|like|rather have|have|want"
         rf"|take)(?: my| our| all)? (?:meetings?|calls?) (?P<o>{_HOUR})", aspect="meeting hour"),
     Rule("prefers", "study|practi|learn|revise|lessons",
         rf"{{L}}(?:(?:let's|let us|i'd rather|i prefer to|i want to|we) )?{_STUDY}(?: best)? "
@@ -64,8 +64,8 @@ REPLIES = (
     Rule("prefers", "contact me|reach me|write to me|notify me|ping me",
         r"{L}(?:please )?(?:always )?(?:contact|reach|notify|ping|message) me (?:by|via|on|through"
         r"|over) (?P<o>[\w-]+)", aspect="contact"),
-    Rule("prefers", "editor", r"{L}my (?:text |code )?editor(?: of choice)? is(?: now)? (?P<o>[\w+. -]+)", aspect="editor",
-        most_words=3),
+    Rule("prefers", "editor", r"{L}my (?:text |code )?editor(?: of choice)? is(?: now)? (?P<o>[\w+. -]+)",
+        aspect="editor", most_words=3),
     Rule("prefers", "formal|informal|casual",
         r"{L}{I} (?:prefer|want|like) (?P<o>(?:an? )?(?:formal|informal|casual|friendly) (?:tone"
         r"|style|language))", aspect="tone"),
@@ -90,8 +90,8 @@ REPLIES = (
     Rule("prefers", "prices|amounts|totals|sums|costs",
         r"{L}(?:(?:when|if) you (?:list|show|give|quote|write) (?:me )?(?:prices|amounts|totals"
         r"|sums|costs)|prices|amounts|totals),? (?:(?:always |only )?in )?(?P<o>(?-i:[A-Z])?\w+ "
-        r"?(?:francs|euros|dollars|pounds|yen|crowns|rupees|cents))(?:,? please|[.!]|$)", aspect="money format",
-        flags=("conditional",)),
+        r"?(?:francs|euros|dollars|pounds|yen|crowns|rupees|cents))(?:,? please|[.!]|$)",
+        aspect="money format", flags=("conditional",)),
     Rule("prefers", "easier to read|tables please|bullets please|i want tables|as a table",
         r"{L}i find (?P<o>tables|bullet points|bullets|lists|diagrams|charts|prose|short "
         r"paragraphs) (?:are )?easier(?: to read| to follow| to scan)?", aspect="format"),

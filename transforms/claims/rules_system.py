@@ -63,8 +63,8 @@ TOOLS = (
         r"|at|with) (?P<a>(?-i:[A-Z])[\w.-]*))?"),
     Rule("uses", "ditched|replaced|dropped|abandoned|swapped",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| finally| recently)? (?:ditched|replaced|dropped"
-        r"|abandoned|swapped) (?P<o>(?-i:[A-Z])[\w.+#-]*)(?= (?:for|with|by|in favour of) )", operation="retract",
-        most_words=3),
+        r"|abandoned|swapped) (?P<o>(?-i:[A-Z])[\w.+#-]*)(?= (?:for|with|by|in favour of) )",
+        operation="retract", most_words=3),
     Rule("uses", "ditched|replaced|dropped|abandoned|swapped",
         r"(?:ditched|replaced|dropped|abandoned|swapped) (?-i:[A-Z])[\w.+#-]* (?:for|with|by|in "
         r"favour of) (?P<o>(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)", level="firm", most_words=4),
@@ -83,16 +83,16 @@ TOOLS = (
 
 SYSTEMS = (
     Rule("limit", "allows|permits|accepts|handles at most",
-        rf"{{L}}(?:the|our) (?P<s>[\w' -]+?) (?:allows|permits|accepts|takes)(?: only| at most| up "
+        r"{L}(?:the|our) (?P<s>[\w' -]+?) (?:allows|permits|accepts|takes)(?: only| at most| up "
         rf"to| a maximum of)* (?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "limit",
-        rf"{{L}}our (?P<z>(?:rate |request |upload |export |size |memory )?(?:limit|quota)) is(?: "
+        r"{L}our (?P<z>(?:rate |request |upload |export |size |memory )?(?:limit|quota)) is(?: "
         rf"now)? (?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "limited to|capped at",
-        rf"{{L}}(?:the|our) (?P<s>[\w' -]+?) (?:is|are) (?:limited to|capped at) "
+        r"{L}(?:the|our) (?P<s>[\w' -]+?) (?:is|are) (?:limited to|capped at) "
         rf"(?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "limit is|quota is|maximum is",
-        rf"{{L}}(?:the|our) (?P<s>[\w' -]+?) (?:rate )?(?:limit|quota|maximum) is(?: now)? "
+        r"{L}(?:the|our) (?P<s>[\w' -]+?) (?:rate )?(?:limit|quota|maximum) is(?: now)? "
         rf"(?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "degrees",
         r"{L}(?:the|our) (?P<s>[\w' -]+?) (?:must|has to|should) (?:stay|be kept|be|remain) "
@@ -115,7 +115,7 @@ SYSTEMS = (
         r"{L}(?P<s>(?:the |our |my )?[\w' -]+?)(?: just| now| has)? (?:went up to|rose to|went "
         r"down to|is now|dropped to) (?P<o>{MONEY})"),
     Rule("limit", "caps us at|limits us to|caps at|throttles",
-        rf"{{L}}(?:the|our) (?P<s>[\w' -]+?) (?:caps us at|limits us to|caps at|throttles us (?:at"
+        r"{L}(?:the|our) (?P<s>[\w' -]+?) (?:caps us at|limits us to|caps at|throttles us (?:at"
         rf"|to)|lets us make) (?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "bigger than|larger than|more than|exceed|over ",
         r"{L}(?P<s>(?:the |our )?[\w' -]+?) (?:can't|cannot|can not|must not|may not|mustn't) "

@@ -20,7 +20,7 @@ _STREET = (
 
 RULES = (
     Rule("limit", "limit|quota",
-        rf"(?P<s>\b(?:rate|request|upload|size|memory|storage) (?:limit|quota))(?: is|:| =| of) "
+        r"(?P<s>\b(?:rate|request|upload|size|memory|storage) (?:limit|quota))(?: is|:| =| of) "
         rf"?(?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "limit is", rf"\blimit is (?P<o>{_AMOUNT}{_PER})(?: for this (?P<s>\w+))", aspect="="),
     Rule("limit", "max ", rf"\bmax(?:imum)? (?P<s>\w+) size(?: is|:| =) ?(?P<o>{_AMOUNT}{_PER})", aspect="="),
@@ -40,13 +40,13 @@ RULES = (
         r"(?:^|(?<=[,:.;] )|(?<=\n))(?P<a>[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*) ?= "
         r"?(?P<o>[\w.:/-]+)(?=,|\s|$)"),
     Rule("located_at", ":",
-        rf"(?:^|(?<=\. ))(?P<s>(?-i:[A-Z])[\w-]*(?: [\w-]+){{0,3}}): (?P<o>\d+\w? "
+        r"(?:^|(?<=\. ))(?P<s>(?-i:[A-Z])[\w-]*(?: [\w-]+){0,3}): (?P<o>\d+\w? "
         rf"(?-i:(?:[A-Z][\w'-]+ ){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
     Rule("deadline", "deadline", r"(?:^|(?<=\. ))(?P<s>[\w -]+?) deadline(?: is|:) (?P<o>{DATE})",
         keeps_time=True),
     Rule("version", "/", r"\b(?P<s>[a-z][a-z-]+)/(?P<o>\d+\.\d+\.\d+)\b"),
     Rule("located_at", "located at",
-        rf"(?P<s>(?:the |our )?[\w' -]+?) is located at (?P<o>\d+\w? (?-i:(?:[A-Z][\w'-]+ "
+        r"(?P<s>(?:the |our )?[\w' -]+?) is located at (?P<o>\d+\w? (?-i:(?:[A-Z][\w'-]+ "
         rf"){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
     Rule("limit", "allows up to",
         r"(?:your |the )?(?P<s>[\w -]+?) allows(?: up to)? (?P<o>\d[\d.,]*k? ?(?:users|seats"

@@ -29,10 +29,10 @@ GERMAN = (
         r"(?:bitte )?(?:antworte|schreib|schreibe|antworten sie|sprich)(?: \w+){0,3} auf "
         r"(?P<o>deutsch|englisch|französisch|spanisch)", aspect="language"),
     Rule("allergic_to", "ich vertrage kein", rf"(?:^\W*|, )ich vertrage keine?n? (?P<o>{_W})"),
-    Rule("prefers", "ich trinke kein", rf"(?:^\W*|, )ich trinke keinen? (?P<o>{_W})", aspect="drink",
-        polarity="negative"),
+    Rule("prefers", "ich trinke kein", rf"(?:^\W*|, )ich trinke keinen? (?P<o>{_W})",
+        aspect="drink", polarity="negative"),
     Rule("lives_in", "wohne ich in|lebe ich in|wohnen wir in",
-        rf"(?:^|, )[\w ]{{2,25}}(?:wohne|lebe|wohnen) (?:ich|wir) in "
+        r"(?:^|, )[\w ]{2,25}(?:wohne|lebe|wohnen) (?:ich|wir) in "
         rf"(?P<o>(?-i:[^\W\d_a-z]){_REST})"),
     Rule("likes", "ich hasse|ich liebe",
         rf"(?:^\W*|, )ich liebe (?P<o>(?-i:[^\W\d_a-z]){_REST})(?=[.,!]|$)"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from transforms.claims.time_words import COUNTS, FOR, MONTHS, TIME, WEEKDAYS
+from transforms.claims.time_words import COUNTS, FOR, HINT, MONTHS, TIME, WEEKDAYS
 
 Relation = Literal["at", "since", "until"]
 
@@ -49,6 +49,8 @@ def moments(text: str, anchor: datetime, *, is_past: bool = True) -> list[Moment
     Returns:
         Moments in order of the text. What falls out of the calendar is left out.
     """
+    if not HINT.search(text):
+        return []
     found = []
     for match in TIME.finditer(text):
         relation: Relation = "since" if match["since"] else "until" if match["until"] else "at"

@@ -12,6 +12,8 @@ _PLACEHOLDER = r"\[redacted:[a-z_]+\]"
 _HAN = r"[\p{Han}々]{2,}"
 _KATAKANA = r"[\p{Katakana}ー]{2,}"
 _WORD = r"[\p{L}\p{M}][\p{L}\p{M}\p{N}]*(?:['’_-][\p{L}\p{M}\p{N}]+)*"
+_ENDING = r"['’](?:s|re|ve|ll|d|m)$"
+_ARTICLE = r"^(?:[cdjlmnst]|qu)['’]"
 _NO_SPACES = r"[\p{Han}\p{Hiragana}\p{Katakana}々ー]+"
 _MIN_LETTERS, _MAX_LETTERS = 3, 30
 _CANDIDATES = 4
@@ -42,7 +44,8 @@ def terms(texts: pl.DataFrame) -> pl.DataFrame:
     pairs = pairs.with_columns(term=pl.col("term").str.slice(pl.col("at"), 2)).drop("at")
     pairs = pairs.filter(~pl.col("term").str.contains(f"[{HAN_FUNCTION}]"))
     found = pl.concat([words, katakana]).explode("term", empty_as_null=False, keep_nulls=False)
-    return pl.concat([found.filter(_is_term()), pairs]).unique()
+    bare = pl.col("term").str.replace(_ENDING, "").str.replace(_ARTICLE, "")
+    return pl.concat([found.with_columns(term=bare).filter(_is_term()), pairs]).unique()
 
 
 def _is_term() -> pl.Expr:

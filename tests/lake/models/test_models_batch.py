@@ -9,7 +9,7 @@ import pytest
 from lake import locks, tables
 from lake.models.batch_state import FOLDER
 from tests.lake.models.asking import KEY, requests
-from tests.model_server import Fault
+from tests.model_server import Fault, Request, RouteError
 from tests.model_server_chat import Plan
 from transforms.errors import BusyError, EndpointError, LakeError
 from transforms.schemas import MODEL_RESULTS
@@ -163,6 +163,58 @@ def test_a_batch_the_endpoint_no_longer_knows_is_sent_again(batch, api):
     model = batch(batch_wait_seconds=1e6)
     assert said(model.ask(requests("a"))) == ["a"]
     assert model.spent.errors == {"batch_lost": 1}
+
+
+def test_a_state_nobody_has_heard_of_is_waited_out(batch, api):
+    api.plans = [Plan(status="odd")]
+    assert states(batch().ask(requests("a"))) == ["pending"]
+    assert states(batch().ask(requests("a"))) == ["pending"]
+    assert said(batch().ask(requests("a"))) == ["a"]
+    assert sizes(api) == [1]
+
+
+def test_a_batch_whose_file_is_still_to_come_is_waited_out(batch, api, server):
+    batch().ask(requests("a"))
+    server.faults.append(
+        Fault(alter=lambda b: {**b, "output_file_id": None, "request_counts": {"completed": 1}})
+    )
+    assert states(batch().ask(requests("a"))) == ["pending"]
+    assert said(batch().ask(requests("a"))) == ["a"]
+    assert sizes(api) == [1]
+
+
+def test_answers_whose_file_is_gone_are_asked_for_again(batch, api):
+    batch().ask(requests("a"))
+    api.look(Request(f"GET /v1/batches/{next(iter(api.batches))}", {}, b"", {}))
+    api.files.clear()
+    model = batch(batch_wait_seconds=1e6)
+    assert said(model.ask(requests("a"))) == ["a"]
+    assert model.spent.errors == {"file_gone": 1, "missing": 1}
+
+
+def test_a_lost_answer_to_an_upload_leaves_no_second_file(batch, api, server):
+    upload, lose = server.routes["POST /v1/files"], [True]
+
+    def lost(running, request):
+        made = upload(running, request)
+        return b"<html>" if lose and lose.pop() else made
+
+    server.routes["POST /v1/files"] = lost
+    batch().ask(requests("a"))
+    assert list(api.files) == [made["input_file_id"] for made in api.batches.values()]
+
+
+def test_a_refused_upload_is_an_error_and_leaves_no_record(batch, api, server, lake):
+    model = batch()
+    model.ask(requests("warm"))
+
+    def refuse(running, request):
+        raise RouteError(413, {"message": "too large", "code": "too_large"})
+
+    server.routes["POST /v1/files"] = refuse
+    with pytest.raises(EndpointError, match="refuses an upload: http_413:too_large"):
+        model.ask(requests("a"))
+    assert len(records(lake)) == 1
 
 
 def test_an_endpoint_without_batches_is_an_error_and_loses_no_record(batch, api, server, lake):

@@ -35,9 +35,9 @@ def tool(
 
 def candidate(episode_id: str = "e1", **values: Any) -> dict[str, Any]:
     return {
-        "episode_id": episode_id, "operation": "assert", "subject": "user", "predicate": "likes", "aspect": "",
-        "object": "green tea", "polarity": "positive", "confidence": 0.9, "span_start": 0, "span_end": 16,
-        "valid_from": None, "valid_until": None, "is_inferred": False, **values,
+        "episode_id": episode_id, "operation": "assert", "subject": "user", "predicate": "likes",
+        "aspect": "", "object": "green tea", "polarity": "positive", "confidence": 0.9, "span_start": 0,
+        "span_end": 16, "valid_from": None, "valid_until": None, "is_inferred": False, **values,
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from polars.testing import assert_frame_equal
 from samples.script_text import parse
 from tests.transforms.claims.rows import SAID_AT, episode, episodes, tool
 from tests.transforms.claims.turns import load, row
-from transforms.claims.extract import USER_RULES, extract
+from transforms.claims.extract import extract
 from transforms.claims.passages import masked, spans
 from transforms.claims.read import read
+from transforms.claims.rules import USER_RULES
 from transforms.policy import Policy
 from transforms.policy_sleep import ClaimsPolicy
 
@@ -57,15 +59,20 @@ def of_samples() -> dict[str, list[dict[str, Any]]]:
     ("before", "after", "slot", "objects"),
     [
         ("mira-seat-aisle", "mira-seat-window", ("user", "prefers", "seat"), ("aisle seat", "window seat")),
-        ("mira-tea", "mira-coffee", ("user", "prefers", "drink"), ("black tea with milk", "flat white with oat milk")),
+        ("mira-tea", "mira-coffee", ("user", "prefers", "drink"),
+         ("black tea with milk", "flat white with oat milk")),
         ("mira-hostel", "mira-small-hotel", ("user", "prefers", "lodging"),
          ("hostels with a private room", "small quiet hotel")),
-        ("mira-hostel", "mira-small-hotel", ("user", "budget", "lodging"), ("70 euros a night", "110 a night")),
-        ("tomasz-threshold", "tomasz-signer", ("amounts above 500 euros", "responsible_for", ""), ("nneka", "ingrid")),
-        ("wei-01-01", "wei-study-time", ("user", "prefers", "study hour"), ("evenings", "in the morning at seven")),
+        ("mira-hostel", "mira-small-hotel", ("user", "budget", "lodging"),
+         ("70 euros a night", "110 a night")),
+        ("tomasz-threshold", "tomasz-signer", ("amounts above 500 euros", "responsible_for", ""),
+         ("nneka", "ingrid")),
+        ("wei-01-01", "wei-study-time", ("user", "prefers", "study hour"),
+         ("evenings", "in the morning at seven")),
         ("leila-03-02", "leila-04-02", ("harbour branch", "located_at", ""),
          ("14 quayside row second floor", "41 quayside row ground floor")),
-        ("anand-deadline-a", "anand-deadline-b", ("annual tax filing", "deadline", ""), ("15 july 2026", "30 june 2026")),
+        ("anand-deadline-a", "anand-deadline-b", ("annual tax filing", "deadline", ""),
+         ("15 july 2026", "30 june 2026")),
         ("kenji-shuttle-a", "kenji-shuttle-b", ("ryokan shuttle", "located_at", ""),
          ("north exit of saga arashiyama station", "south exit by the bicycle hire")),
     ],
@@ -94,10 +101,11 @@ def test_changes_of_the_samples_meet_in_one_slot(
     [
         ("leila-allergy", {("user", "allergic_to", "", "peanuts"), ("user", "allergic_to", "", "cashews")}),
         ("anand-currency", {("user", "prefers", "money format", "euros with two decimals")}),
-        ("anand-callback", {("user", "rule", "", "changed bank account is only accepted after a call back to the"
-                            " number on file")}),
+        ("anand-callback", {("user", "rule", "", "changed bank account is only accepted after a call back to"
+                            " the number on file")}),
         ("dayo-forwarded", {("user", "rule", "", "never trust X-Forwarded-For unless the peer is proxy-1")}),
-        ("dayo-secrets-rule", {("user", "rule", "", "every repository gets the secret scan as a pre-commit hook")}),
+        ("dayo-secrets-rule", {("user", "rule", "", "every repository gets the secret scan as a pre-commit"
+                               " hook")}),
         ("tomasz-05-11", {("user", "rule", "", "group refunds go to the treasurer only, never to single"
                           " travellers")}),
         ("tomasz-cover", {("refunds desk", "responsible_for", "", "Aroha")}),
@@ -218,4 +226,4 @@ def test_masking_keeps_every_place(text: str) -> None:
     assert len(hidden) == len(text)
     places = spans(hidden)
     assert all(0 <= a < b <= len(text) for a, b in places)
-    assert all(a[1] <= b[0] for a, b in zip(places, places[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(places))

@@ -114,8 +114,8 @@ def test_months_and_years_that_end(text: str, anchor: str, start: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["I may go", "they march", "in the second place", "30 February", "9999 years ago", "the week", "sun and sea",
-     "room 2019", "12 people", "", "on 31 April 2026"],
+    ["I may go", "they march", "in the second place", "30 February", "9999 years ago", "the week",
+     "sun and sea", "room 2019", "12 people", "", "on 31 April 2026"],
 )  # fmt: skip
 def test_no_time(text: str) -> None:
     assert days(text) == []

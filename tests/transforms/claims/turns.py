@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,9 +163,7 @@ def figures(results: list[Result]) -> tuple[float, float, int, int, int]:
 
 def misses(results: list[Result]) -> str:
     """Every claim missed and every one wrongly read, a line each; ``python -m`` this module writes it."""
-    lines = [
-        "# Claims that the rules miss, and that they read wrongly. Written by tests/transforms/claims/turns.py."
-    ]
+    lines = ["# Claims that the rules miss, and that they read wrongly; written by turns.py beside it."]
     for result in results:
         turn = result.turn
         place = f"{'held out' if turn.is_held_out else 'tuning'} {turn.number}"
@@ -193,10 +191,8 @@ if __name__ == "__main__":
         ("held out", [r for r in scored if r.turn.is_held_out]),
         ("all", scored),
     ):
-        print(
-            name,
-            len(part),
-            "turns: precision %.3f, recall %.3f; %d right, %d wrong, %d missed" % figures(part),
-        )
-    for area, right, wrong, missed in areas(scored):
-        print(f"| {area} | {right} | {wrong} | {missed} |")
+        precision, recall, right, wrong, missing = figures(part)
+        print(f"{name}: {len(part)} turns, precision {precision:.3f}, recall {recall:.3f}")
+        print(f"  {right} right, {wrong} wrong, {missing} missed")
+    for area, *counts in areas(scored):
+        print("|", area, *(f"| {n}" for n in counts), "|")

@@ -39,6 +39,7 @@ def label_of(found: pl.DataFrame, topic: str) -> list[str]:
         ("The tomatoes have BLIGHT, what can I do?", {"tomatoes", "blight"}),
         ("Don't worry, it's 12 345 and 2026-05-01!", {"worry"}),
         ("e-mail to [REDACTED:email] about the X-ray", {"e-mail", "x-ray"}),
+        ("It's Life's lake, isn't it? L’hôtel d'Odile", {"life", "lake", "hôtel", "odile"}),
         ("Ich habe die Küche geputzt", {"küche", "geputzt"}),
         ("數據庫的連接池", {"數據", "據庫", "連接", "接池"}),
         ("我的猫不肯用猫砂盆", {"猫砂", "砂盆"}),

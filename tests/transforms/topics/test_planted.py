@@ -43,7 +43,7 @@ def test_adjusted_rand_index() -> None:
 
 @pytest.mark.parametrize("direct_rows", [2_000, 300], ids=["linked", "cells"])
 def test_planted_vectors_are_found(direct_rows: int) -> None:
-    rows = planted_vectors(2, 600, 10, noise=0.1, seed=5, width=64)
+    rows = planted_vectors(2, 600, 10, noise=0.1, seed=5)
     found = join(rows.drop("planted"), NONE, policy(direct_rows=direct_rows), SPACE)
     topical = rows.filter(pl.col("planted") >= 0).with_columns(pl.col("planted").cast(pl.String))
     assert min(rands(topical, found.members)) >= 0.95
