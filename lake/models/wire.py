@@ -36,7 +36,8 @@ class Completion:
 
     Attributes:
         text: What it wrote, whole or cut; well-formed.
-        error: Why there is no text: ``refused``, ``content_filter``, ``empty_answer``, ``bad_answer``.
+        error: Why there is no text: ``refused``, ``content_filter``, ``cut_empty``, ``empty_answer``,
+            ``bad_answer``.
         input_tokens: The server's count; None where it gives none.
         output_tokens: As above.
     """
@@ -132,7 +133,8 @@ def read_completion(body: bytes | Mapping[str, Any]) -> Completion:
     if refusal:
         error = "refused"
     elif not text.strip():
-        error = "content_filter" if finish == "content_filter" else "empty_answer"
+        # Cut before the first word: a model that reasons first has used up its tokens.
+        error = {"content_filter": "content_filter", "length": "cut_empty"}.get(str(finish), "empty_answer")
     usage = usage if isinstance(usage, Mapping) else {}
     counted = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
     return Completion("" if error else text, error, counted[0], counted[1])

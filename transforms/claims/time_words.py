@@ -79,10 +79,9 @@ FOR = re.compile(
     re.IGNORECASE,
 )
 HINT = re.compile(
-    r"\d|\b(?:since|until|till|from|for|starting|as of|last|this|next|end of|to|yester|tomor|tonight"
-    r"|seit|desde|depuis|bis|hasta|jusqu"
-    rf"|gestern|heute|morgen|ayer|mañana|hier|ab|effective|beginning|through|up to|{_COUNT}|{_MONTH}"
-    rf"|{_DAY})",
+    r"\d|\b(?:since|until|till|from|for|starting|as of|last|this|next|end of|ago|today|yester|tomor"
+    r"|tonight|seit|desde|depuis|bis|hasta|jusqu"
+    rf"|gestern|heute|morgen|ayer|mañana|hier|ab|effective|beginning|through|up to|{_MONTH}|{_DAY})",
     re.IGNORECASE,
 )
 """What every expression of a time starts with or holds; most texts have none."""

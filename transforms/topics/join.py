@@ -53,11 +53,12 @@ def join(waiting: pl.DataFrame, topics: pl.DataFrame, policy: Policy, space: str
     old = topics.filter(pl.col("space") == space).join(held.select(OWNER).unique(), on=OWNER, how="semi")
     old = frames.filed(old, TOPIC_ROWS, TOPICS)
     episodes, vectors = taking_part(held, policy)
+    centroids = centroids_of(old, vectors)
     found = sort_rows(
         owner_slices(episodes, old),
         vectors,
         frames.session_numbers(episodes).to_numpy(),
-        centroids_of(old, vectors),
+        centroids,
         old["size"].to_numpy().astype(np.int64),
         policy.topics,
     )
@@ -65,7 +66,7 @@ def join(waiting: pl.DataFrame, topics: pl.DataFrame, policy: Policy, space: str
     made = _new_topics(placed, old, space)
     names = pl.concat([old["topic_id"], made["topic_id"]])
     before = np.concatenate([old["size"].to_numpy(), np.zeros(made.height)]).astype(np.int64)
-    flags = to_review(found, before, policy.topics)
+    flags = to_review(found, centroids, before, policy.topics)
     return Joined(
         _members(held, placed, names),
         _updated(old, made, placed, found),

@@ -218,6 +218,7 @@ def test_a_cut_answer_is_given_as_far_as_it_goes(live, api):
         ({"role": "assistant", "content": None, "refusal": "I cannot."}, "stop", "refused"),
         ({"role": "assistant", "content": None}, "content_filter", "content_filter"),
         ({"role": "assistant", "content": " "}, "stop", "empty_answer"),
+        ({"role": "assistant", "content": ""}, "length", "cut_empty"),
     ],
 )
 def test_no_text_is_final_and_says_why(live, server, api, message, finish, error):

@@ -73,7 +73,7 @@ def test_a_cut_answer_is_salvaged(model):
 
 def test_episodes_go_through_to_claims_or_reasons(model):
     policy = Policy()
-    small = {"max_claims": 2, "max_object_chars": 40, "max_output_tokens": 150}
+    small = {"max_claims": 2, "max_object_chars": 40, "max_output_tokens": 60}
     policy = policy.model_copy(update={"claims": policy.claims.model_copy(update=small)})
     found = extract_with(model, episodes(), policy, lambda texts: count_tokens(texts, "o200k_base"))
     assert found.claims.schema == CLAIMS.polars

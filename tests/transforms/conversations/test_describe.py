@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.conversations.made import session
@@ -206,6 +206,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=30)
 @given(st.lists(ROW, max_size=10), st.randoms())
 def test_laws(rows: list[dict[str, Any]], random: Any) -> None:
     frame = session(*rows)

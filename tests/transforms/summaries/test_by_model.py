@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.summaries.answering import Answering, every_second, said, shown
@@ -228,6 +228,7 @@ def test_nothing_to_ask() -> None:
     assert (found.height, model.calls) == (0, [])
 
 
+@settings(max_examples=20)
 @given(
     st.lists(st.sampled_from(["We took room 4.", "Paid 7 euros.", "ok", "I like tea."]), max_size=9),
     st.randoms(),

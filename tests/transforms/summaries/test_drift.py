@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.summaries.made import FEW, NONE, NOON, chars, episodes, policy
@@ -125,6 +125,7 @@ def test_a_carried_sentence_may_lose_its_place_to_a_better_one() -> None:
     assert second["missing_source_count"].to_list() == [1]
 
 
+@settings(max_examples=20)
 @given(
     st.lists(
         st.tuples(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)), st.integers(1, 10)), max_size=4

@@ -213,6 +213,27 @@ def test_topics_that_come_close_are_both_reviewed() -> None:
     assert ids.row_id("t", "user:u", SPACE, "c0") not in joined.review
 
 
+def test_topics_that_were_close_already_are_not_reviewed_every_night() -> None:
+    rules = policy(merge_cosine=0.7, relabel_growth=1_000.0, background_share=0.0)
+    old = join(waiting(*THREE), NONE, rules, SPACE).topics
+    close = join(waiting(*around("n", 70, 9), *around("m", 40, 9)), old, rules, SPACE)
+    assert len(close.review) == 2
+    again = join(waiting({"episode_id": "x", "degrees": 40}), close.topics, rules, SPACE)
+    assert again.members["topic_id"].to_list() != [""]
+    assert again.review == []
+
+
+def test_a_topic_that_becomes_wide_is_reviewed_once() -> None:
+    rules = policy(relabel_growth=1_000.0, background_share=0.0, wide_cosine=0.6, join_cosine=0.1)
+    old = join(waiting(*around("a", 0), *around("c", 180)), NONE, rules, SPACE).topics
+    wide = join(waiting(*around("n", 80)), old, rules, SPACE)
+    assert wide.topics["size"].sort().to_list() == [3, 6]
+    assert wide.review == [ids.row_id("t", "user:u", SPACE, "a0")]
+    again = join(waiting({"episode_id": "x", "degrees": 20}), wide.topics, rules, SPACE)
+    assert again.topics["size"].sort().to_list() == [3, 7]
+    assert again.review == []
+
+
 def test_members_of_topics_are_ready_for_a_review() -> None:
     rows = waiting(*THREE)
     joined = join(rows, NONE, policy(), SPACE)

@@ -1,0 +1,171 @@
+"""Consolidation by a language model: a real server on loopback that speaks the API, the same tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from flows.consolidate import run_consolidate
+from flows.job import Job
+from lake import revisions, tables
+from lake.models.config import ModelConfig, make_model
+from lake.models.dry import DryModel
+from tests.flows.lakes import Command, files_below, job_on, write
+from tests.flows.sleepers import facts, history, night, summaries
+from tests.model_server import Fault, ModelServer
+from tests.model_server_chat import ChatApi, Plan
+from transforms.schemas import CLAIMS, CONVERSATIONS, FACTS, MODEL_RESULTS
+
+
+def reads(body: dict[str, Any]) -> str:
+    """A model that reads where people live, cites the first notes, and titles every session."""
+    asked = json.dumps(body.get("response_format", {}))
+    said = body["messages"][-1]["content"]
+    if '"claims"' in asked:
+        turns = re.findall(r"<turn id=(e\d+)[^>]*>(.*?)</turn>", said, re.DOTALL)
+        found = [(t, text, m) for t, text in turns if (m := re.match(r"I (?:live in|moved to) (\w+)", text))]
+        return json.dumps({"claims": [_claim(turn, match) for turn, _, match in found]})
+    if '"sentences"' in asked:
+        return json.dumps({"sentences": []})
+    return json.dumps({"title": "A model's title", "topics": ["home"], "sentiment": 0.5, "label": "positive"})
+
+
+def _claim(turn: str, match: re.Match[str]) -> dict[str, Any]:
+    return {
+        "turn": turn,
+        "evidence": match[0],
+        "operation": "assert",
+        "subject": "user",
+        "predicate": "lives_in",
+        "aspect": "",
+        "object": match[1],
+        "polarity": "positive",
+        "confidence": 0.9,
+        "valid_from": None,
+        "valid_until": None,
+        "is_inferred": False,
+    }
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        running.chat = ChatApi(running)  # type: ignore[attr-defined]
+        running.chat.reply = reads  # type: ignore[attr-defined]
+        yield running
+
+
+def with_model(job: Job, server: ModelServer, **more: Any) -> Job:
+    config = ModelConfig(base_url=server.base_url, model="m", api_key=SecretStr("k"), max_attempts=2, **more)
+    return replace(job, make_model=lambda: make_model(config, job.lake, job.as_of))
+
+
+def asked(server: ModelServer) -> int:
+    return sum(r.route == "POST /v1/chat/completions" for r in server.requests)
+
+
+def test_a_model_fills_the_same_tables_and_is_asked_once(tmp_path: Path, server: ModelServer) -> None:
+    job = with_model(job_on(tmp_path / "lake"), server)
+    done = night(job, tmp_path, "all", history())
+    assert done.detail["pending"] == 0
+    assert facts(job, owner="user:ana", tenant_id="acme") == [
+        ("lives_in", "graz", "positive", "superseded"),
+        ("lives_in", "lisbon", "positive", None),
+    ]
+    assert set(revisions.standing(job.lake, CONVERSATIONS)["title"]) == {"A model's title"}
+    assert set(tables.scan(job.lake, CLAIMS).collect()["source"]) == {"user_said"}
+    count = asked(server)
+    assert count == done.detail["model"]["requests"]
+    again = run_consolidate(with_model(job, server), complete=True)
+    assert asked(server) == count
+    assert again.rows_out == 0
+    assert again.detail["model"]["cached"] > 0
+    assert again.detail["model"]["money"] == 0
+
+
+def test_what_the_budget_does_not_cover_waits_for_the_next_run(tmp_path: Path, server: ModelServer) -> None:
+    job = job_on(tmp_path / "lake")
+    poor = with_model(job, server, budget_tokens=0)
+    done = night(poor, tmp_path, "all", history())
+    assert asked(server) == 0
+    assert done.detail["pending"] > 0
+    assert revisions.standing(job.lake, FACTS).height == 0
+    # Titles are those of the rules until the model has been asked.
+    assert revisions.standing(job.lake, CONVERSATIONS).height > 0
+    rich = run_consolidate(with_model(job, server))
+    assert rich.detail["pending"] == 0
+    assert facts(job, owner="user:ben") == [("lives_in", "cork", "positive", None)]
+
+
+def test_a_batch_is_sent_by_one_run_and_collected_by_a_later_one(tmp_path: Path, server: ModelServer) -> None:
+    server.chat.plans = [Plan(looks=1) for _ in range(9)]  # type: ignore[attr-defined]
+    job = job_on(tmp_path / "lake")
+
+    def again() -> Job:
+        return with_model(job, server, mode="batch", batch_poll_seconds=0.01)
+
+    done = night(again(), tmp_path, "all", history())
+    assert done.detail["pending"] > 0
+    for _ in range(8):
+        if not run_consolidate(again()).detail.get("pending"):
+            break
+    assert facts(job, owner="user:ana", tenant_id="acme")[-1] == ("lives_in", "lisbon", "positive", None)
+    assert asked(server) <= 1  # a word to check the parameters, before a day is lost
+
+
+def test_a_dry_run_prints_the_estimate_and_asks_nothing(
+    tmp_path: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(capsys)
+    (tmp_path / "slowwave.toml").write_text(
+        f'[model]\nmodel = "m"\nbase_url = "{server.base_url}"\napi_key = "k"\ninput_price = 1.0\n'
+        "output_price = 2.0\n"
+    )
+    words = ("--lake", tmp_path / "lake", "--config", tmp_path / "slowwave.toml")
+    at = ("--as-of", "2026-06-30T23:00:00Z")
+    command(*words, "init", "--buckets", "2")
+    command(*words, *at, "ingest", write(tmp_path / "a.jsonl", history()))
+    before = files_below(tmp_path / "lake")
+    said = command(*words, *at, "consolidate", "--dry-run")
+    assert "model would cost at most" in said.out, said
+    dry = command(*words, *at, "--json", "consolidate", "--dry-run").json
+    assert dry["model"]["money"] > 0
+    assert dry["model"]["requests"] > 0
+    assert asked(server) == 0
+    assert files_below(tmp_path / "lake") == before
+    assert command(*words, *at, "--json", "embed").code == 0
+    real = command(*words, *at, "--json", "consolidate").json
+    assert real["model"]["money"] <= dry["model"]["money"]
+    assert "k" not in said.err.split()
+
+
+def test_a_server_that_fails_costs_no_facts(tmp_path: Path, server: ModelServer) -> None:
+    job = with_model(job_on(tmp_path / "lake"), server)
+    server.faults.append(Fault(status=500))
+    server.faults.append(
+        Fault(
+            body=b'{"choices": [{"index": 0, "finish_reason": "length", "message": '
+            b'{"role": "assistant", "content": "{\\"claims\\": [{\\"turn\\": \\"e1\\""}}]}'
+        )
+    )
+    night(job, tmp_path, "all", history())
+    assert summaries(job) is not None
+    assert tables.scan(job.lake, MODEL_RESULTS).collect().height > 0
+    assert revisions.standing(job.lake, FACTS).height > 0
+
+
+def test_a_dry_model_knows_what_is_kept(tmp_path: Path, server: ModelServer) -> None:
+    job = job_on(tmp_path / "lake")
+    night(with_model(job, server), tmp_path, "all", history())
+    config = ModelConfig(base_url=server.base_url, model="m", api_key=SecretStr("k"))
+    dry = DryModel(config, job.lake, job.as_of)
+    run_consolidate(replace(job, is_dry=True, make_model=lambda: dry), complete=True)
+    assert dry.spent.requests == 0
+    assert dry.spent.cached > 0
