@@ -14,7 +14,7 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing", "topics")
+GROUPS = ("night", "recall", "landing", "topics", "reconcile")
 
 
 def main() -> int:
@@ -48,6 +48,12 @@ def _group(group: str, sizes: list[int], folder: Path) -> None:
 
         for step in TOPIC_STEPS:
             _spawn(f"topics:{step}", sizes[0], folder / f"topics-{sizes[0]}")
+    elif group == "reconcile":
+        from benchmarks.facts_reconcile import STEPS as RECONCILE_STEPS
+
+        for step in RECONCILE_STEPS:
+            size = min(sizes) if step == "near" else max(sizes)
+            _spawn(f"reconcile:{step}", size, folder / f"reconcile-{size}")
     else:
         for size in sizes if group == "recall" else sizes[:1]:
             _spawn(group, size, folder / f"{group}-{size}")
@@ -88,6 +94,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.topics import STEPS as TOPIC_STEPS
 
         TOPIC_STEPS[step](folder, size, emit)
+    elif group == "reconcile":
+        from benchmarks.facts_reconcile import STEPS as RECONCILE_STEPS
+
+        RECONCILE_STEPS[step](folder, size, emit)
     elif group == "recall":
         from benchmarks.recall import run as run_recall
 

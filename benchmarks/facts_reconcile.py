@@ -25,7 +25,6 @@ from transforms.predicates import SINGLE_VALUED
 Emit = Callable[[dict[str, Any]], None]
 CLAIMS_OF_USER = 100
 NO_VECTORS = pl.DataFrame(schema={"fact": pl.String, "vector": pl.List(pl.Float32)})
-NEAR_FACTS = 100_000
 PANDAS_CLAIMS = 10_000
 """Pandas takes milliseconds for each slot."""
 NEAR_OF_OWNER = 50
@@ -71,9 +70,16 @@ def measure_loops(folder: Path, rows: int, emit: Emit) -> None:
     runs = [timed(lambda: reconcile(plain_claims, groups, policy)) for _ in range(3)]
     made, wall, cpu = min(runs, key=lambda run: run[2])
     counts = Counter(made.decisions["reason"].to_list())
-    emit({"way": "vectorised", "claims_per_s": round(rows / wall), "cpu_seconds": round(cpu, 2), **counts})
-    emit({**_by_python(claims, made, counts, policy, cpu), "way": "python"})
-    emit({**_by_pandas(claims, made, policy, cpu / rows), "way": "pandas"})
+    by_python = _by_python(claims, made, counts, policy, cpu)
+    by_pandas = _by_pandas(claims, made, policy, cpu / rows)
+    emit(
+        {
+            "claims_per_s": round(rows / wall),
+            "cpu_seconds": round(cpu, 2),
+            **{f"python_{name}": value for name, value in by_python.items()},
+            **{f"pandas_{name}": value for name, value in by_pandas.items()},
+        }
+    )
 
 
 def _by_python(
@@ -132,8 +138,8 @@ def pandas_reconcile(claims: pl.DataFrame, policy: Policy) -> Any:
 
 
 def measure_near(folder: Path, rows: int, emit: Emit) -> None:
-    """Near objects among 100,000 facts, grouped first; recall against every pair inside the groups."""
-    claims, vectors, matrix = _near_claims(NEAR_FACTS)
+    """Near objects among facts, grouped first; recall against every pair inside the groups."""
+    claims, vectors, matrix = _near_claims(rows)
     cosine = Policy().facts.merge_cosine
     pairs, wall, cpu = timed(lambda: near_pairs(claims, vectors, cosine))
     expected = set(_every_pair(claims, matrix, cosine))

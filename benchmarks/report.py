@@ -33,6 +33,7 @@ GROUPS = {
     "recall": "Recall, warm, end to end, the index on disk",
     "landing": "Landing one row at a time",
     "topics": "Topics: found among planted vectors and conversations; floor: k-means told the number",
+    "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
 
 

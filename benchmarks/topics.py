@@ -39,7 +39,7 @@ VARIANTS: dict[str, dict[str, float]] = {
     "joins at 0.4": {"join_cosine": 0.4},
     "links at 0.08": {"link_cosine": 0.08},
     "links at 0.2": {"link_cosine": 0.2},
-    "never splits or merges": {"wide_cosine": -1.0, "merge_cosine": 1.0},
+    "never splits or merges": {"wide_cosine": 0.0, "merge_cosine": 1.0},
 }
 
 Emit = Callable[[dict[str, Any]], None]
@@ -89,7 +89,7 @@ def measure_one_owner_floor(folder: Path, rows: int, emit: Emit) -> None:
 
 
 def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
-    """Owners of 50 rows in 5 topics each: a first night, then one with nothing new."""
+    """Owners of 50 rows in 5 topics each: a first night, its review, then a night with nothing new."""
     del folder
     owners = rows // 50
     waiting = planted_vectors(owners, 50, 5, NOISE, seed=7)
@@ -97,6 +97,9 @@ def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
     left = waiting.drop("planted").join(
         joined.members.filter(pl.col("topic_id") == ""), on="episode_id", how="semi"
     )
+    placed = waiting.join(joined.members.filter(pl.col("topic_id") != ""), on="episode_id")
+    members = placed.select(pl.col(n).cast(t) for n, t in MEMBERS.items())
+    _, review_wall, _ = timed(lambda: review(joined.topics, members, Policy(), SPACE))
     again, again_wall, _ = timed(lambda: join(left, joined.topics, Policy(), SPACE))
     emit(
         {
@@ -105,6 +108,7 @@ def measure_many_owners(folder: Path, rows: int, emit: Emit) -> None:
             "seconds": round(wall, 2),
             "cpu_seconds": round(cpu, 2),
             "ms_per_owner": round(1000 * wall / owners, 2),
+            "review_seconds": round(review_wall, 2),
             "again_seconds": round(again_wall, 2),
             "again_joined": again.members.filter(pl.col("topic_id") != "").height,
             "peak_mb": peak_mb(),

@@ -92,7 +92,7 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
         refused. The detail holds counts, and for a dry run ``diff``: each fact added, confirmed,
         superseded, retired or withdrawn.
     """
-    with step(job, "consolidate") as result:
+    with step(job, "consolidate") as result, tables.held_open():
         marks = {table.name: lineage.mark(job.lake, table) for table in (EPISODES, *_WRITTEN)}
         seen = None if complete else _load(job)
         scope = _scope(job, seen)
@@ -121,16 +121,13 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
 
 
 def _run(job: Job, scope: Scope, writer: Writer, done: Done, result: StepResult) -> None:
-    with job.progress.task("consolidate", job.lake.buckets) as advance:
-        at = 0
+    with job.progress.task("consolidate", None) as advance:
         for portion in portions(job, scope, writer):
-            advance(portion.bucket - at)
-            at = portion.bucket
             result.rows_in += portion.fresh.height
             _consolidate(portion, done)
             writer.settle()
+            advance(portion.fresh.height)
         writer.flush()
-        advance(job.lake.buckets - at)
 
 
 def _consolidate(portion: Portion, done: Done) -> None:

@@ -79,7 +79,7 @@ def _drawn(portion: Portion, done: FactsDone) -> pl.DataFrame:
 
 def _held_ids(portion: Portion, drawn: pl.DataFrame) -> pl.DataFrame:
     """Ids of the claims that are held already, as after a kill."""
-    held = tables.scan(portion.job.lake, CLAIMS, buckets=[portion.bucket]).select("claim_id")
+    held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets).select("claim_id")
     return held.join(drawn.lazy().select("claim_id"), on="claim_id", how="semi").collect()
 
 
@@ -87,7 +87,7 @@ def _held(portion: Portion, units: pl.DataFrame) -> pl.DataFrame:
     """Claims of the units read by the same extractor from episodes that live; none in a complete run."""
     if portion.scope.is_complete or units.is_empty():
         return CLAIMS.empty()
-    held = tables.scan(portion.job.lake, CLAIMS, buckets=[portion.bucket])
+    held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets)
     mine = held.filter(pl.col("extractor") == extractor(portion))
     found = mine.join(units.lazy(), on=UNIT, how="semi").collect(engine="streaming")
     return found.unique("claim_id").join(portion.light, on="episode_id", how="semi")

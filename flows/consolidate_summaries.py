@@ -50,12 +50,19 @@ def _summarised(
         return summarise(episodes, previous, job.policy, count)
     rows, pending = summarise_with(job.model, episodes, previous, job.policy, count)
     counts["pending"] += len(pending)
-    return pl.concat([rows, previous.filter(pl.col("topic_id").is_in(list(pending)))])
+    # What waits for the model stays as it was, unless it quotes an episode that is no longer there.
+    waits = previous.filter(pl.col("topic_id").is_in(pending) & _is_held(portion))
+    return pl.concat([rows, waits])
+
+
+def _is_held(portion: Portion) -> pl.Expr:
+    held = portion.light["episode_id"].to_list()
+    return pl.col("source_refs").list.set_difference(held).list.len() == 0
 
 
 def _members(portion: Portion, memberships: Memberships) -> pl.DataFrame:
     """Memberships, after this run, of the owners that have a new or a newly ripe episode."""
     owners = newly_ripe(portion).select(OWNER).unique().join(memberships.owners, on=OWNER, how="anti")
-    others = revisions.latest(portion.job.lake, TOPIC_MEMBERS, buckets=[portion.bucket], keys=owners)
+    others = revisions.latest(portion.job.lake, TOPIC_MEMBERS, buckets=portion.buckets, keys=owners)
     both = pl.concat([memberships.members, alive(others)])
     return both.filter(pl.col("topic_id") != "")

@@ -52,7 +52,8 @@ def consolidate_topics(portion: Portion, counts: Counter[str]) -> Memberships:
     found = pl.concat([done.topics, others]).join(now, on="topic_id", how="semi")
     portion.writer.revise(TOPICS, topics, found)
     moved = portion.writer.revise(TOPIC_MEMBERS, members, now)
-    _decide(portion, pl.concat([joined.decisions, done.decisions]), counts)
+    decided = pl.concat([joined.decisions, done.decisions])
+    _decide(portion, decided.unique("item_id", keep="last", maintain_order=True), counts)
     counts["joined"] += moved.added.filter(pl.col("topic_id") != "").height
     counts["waiting"] += now.filter(pl.col("topic_id") == "").height
     return Memberships(owners, now, _touched(members, moved))
@@ -71,11 +72,15 @@ def _waiting(portion: Portion, held: pl.DataFrame, owners: pl.DataFrame) -> pl.D
 
 
 def _reviewed(portion: Portion, members: pl.DataFrame, joined: Joined) -> Reviewed:
-    """Topics after those that have changed much were looked at whole."""
-    if not joined.review:
+    """Topics after those that have changed much, or lost an episode, were looked at whole."""
+    sizes = members.filter(pl.col("topic_id") != "").group_by("topic_id").len("held")
+    both = joined.topics.select("topic_id", "size").join(sizes, on="topic_id", how="left")
+    shrunk = both.filter(pl.col("held").fill_null(0) < pl.col("size"))["topic_id"].to_list()
+    wanted = sorted({*joined.review, *shrunk})
+    if not wanted:
         return Reviewed(joined.topics, joined.members.clear(), joined.decisions.clear())
-    rows = _looked_at(portion, members, joined.review)
-    return review(joined.topics, rows, portion.job.policy, portion.job.space)
+    rows = _looked_at(portion, members, wanted)
+    return review(joined.topics, rows, portion.job.policy, portion.job.space, under_review=wanted)
 
 
 def _looked_at(portion: Portion, members: pl.DataFrame, topics: Sequence[str]) -> pl.DataFrame:
@@ -95,7 +100,7 @@ def with_vectors(portion: Portion, episodes: pl.DataFrame) -> pl.DataFrame:
     if portion.job.is_dry:
         held = embed_texts(portion.job, hashed)
     else:
-        vectors = tables.scan(portion.job.lake, VECTORS, buckets=[portion.bucket])
+        vectors = tables.scan(portion.job.lake, VECTORS, buckets=portion.buckets)
         mine = vectors.filter(pl.col("model_key") == portion.job.space).select("text_hash", "vector")
         found = mine.join(hashed.lazy().select("text_hash").unique(), on="text_hash", how="semi")
         held = found.collect(engine="streaming").unique("text_hash")

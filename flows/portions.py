@@ -1,6 +1,6 @@
 """What a consolidation has to look at: the new episodes of a lake, in portions of whole owners.
 
-A portion is a bucket, or a slice of one by owner, so that memory is bounded and no owner is cut. What
+A portion is some buckets, or a slice of one by owner, so that memory is bounded and no owner is cut. What
 is derived is derived of whole units (a session, a topic, the claims of one subject and predicate), and
 only of those that the new episodes touch; a complete run takes all of them, and removes what has no
 source any more.
@@ -23,6 +23,8 @@ from transforms.schemas import DERIVED, EPISODES, Table
 
 SLICE_ROWS = 100_000
 """New episodes of a bucket above this are taken in slices of whole owners."""
+LIGHT_ROWS = 1_000_000
+"""Buckets go together up to so many episodes, new and old, about 200 bytes each."""
 _BUCKET = re.compile(r"tenant_bucket=(\d+)/")
 OWNER = ["tenant_id", "owner"]
 SESSION = [*OWNER, "session_id"]
@@ -51,14 +53,14 @@ class Scope:
 
 @dataclass(frozen=True)
 class Portion:
-    """Some whole owners of a bucket and their new episodes.
+    """Some whole owners of some buckets and their new episodes.
 
     Attributes:
         job: The run.
         scope: What the run looks at.
         writer: Takes up what changes.
-        bucket: Tenant bucket.
-        part: Which slice of the bucket's owners, and of how many.
+        buckets: Tenant buckets.
+        part: Which slice of their owners, and of how many.
         light: All episodes of these owners without their texts, with ``owner``.
         fresh: The new ones whole, with ``owner``; injected context is not among them.
     """
@@ -66,7 +68,7 @@ class Portion:
     job: Job
     scope: Scope
     writer: Writer
-    bucket: int
+    buckets: tuple[int, ...]
     part: tuple[int, int]
     light: pl.DataFrame
     fresh: pl.DataFrame
@@ -81,7 +83,7 @@ class Portion:
         if wanted.height == self.fresh.height and self.scope.is_complete:
             return self.fresh
         months = wanted["month"].unique().to_list()
-        rows = tables.scan(self.job.lake, EPISODES, buckets=[self.bucket], months=months)
+        rows = tables.scan(self.job.lake, EPISODES, buckets=self.buckets, months=months)
         found = rows.join(wanted.lazy().select("episode_id", "owner"), on="episode_id", how="inner")
         return found.collect(engine="streaming").sort("episode_id")
 
@@ -104,7 +106,7 @@ class Portion:
                 portion's owners.
         """
         units = None if self.scope.is_complete else keys
-        held = revisions.latest(self.job.lake, table, buckets=[self.bucket], keys=units)
+        held = revisions.latest(self.job.lake, table, buckets=self.buckets, keys=units)
         return held.filter(in_part(*self.part))
 
     def revise(self, table: Table, keys: pl.DataFrame, after: pl.DataFrame) -> Changes:
@@ -120,30 +122,61 @@ def in_part(part: int, parts: int) -> pl.Expr:
 
 
 def portions(job: Job, scope: Scope, writer: Writer) -> Iterator[Portion]:
-    """Every portion that has something to do."""
-    held = _derived_buckets(job) if scope.is_complete else set()
-    for bucket in range(job.lake.buckets):
-        files = scope.files
-        if files is not None:
-            files = frozenset(name for name in files if f"tenant_bucket={bucket}/" in name)
-        light = _light(job, bucket)
-        ripe = light.filter(_is_ripe(scope)).height
-        if not (files or ripe or (scope.is_complete and light.height) or bucket in held):
-            continue
-        fresh = _fresh(job, bucket, files)
-        parts = max(-(-fresh.height // SLICE_ROWS), 1)
-        for part in range(parts):
-            mine = in_part(part, parts)
-            yield Portion(job, scope, writer, bucket, (part, parts), light.filter(mine), fresh.filter(mine))
+    """Every portion that has something to do; small buckets go together, large ones are cut."""
+    waiting: list[int] = []
+    light, fresh = _light(job, []), _fresh(job, [], None)
+    for bucket in _due(job, scope):
+        more = _light(job, [bucket]), _fresh(job, [bucket], scope.files)
+        if waiting and (
+            fresh.height + more[1].height > SLICE_ROWS or light.height + more[0].height > LIGHT_ROWS
+        ):
+            yield from _cut(job, scope, writer, waiting, light, fresh)
+            waiting, light, fresh = [], light.clear(), fresh.clear()
+        waiting.append(bucket)
+        light, fresh = pl.concat([light, more[0]]), pl.concat([fresh, more[1]])
+    if waiting:
+        yield from _cut(job, scope, writer, waiting, light, fresh)
 
 
-def _light(job: Job, bucket: int) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=[bucket]).select(_LIGHT).filter(~pl.col("is_injected"))
+def _cut(
+    job: Job, scope: Scope, writer: Writer, buckets: list[int], light: pl.DataFrame, fresh: pl.DataFrame
+) -> Iterator[Portion]:
+    parts = max(-(-fresh.height // SLICE_ROWS), 1)
+    for part in range(parts):
+        mine = in_part(part, parts)
+        yield Portion(
+            job, scope, writer, tuple(buckets), (part, parts), light.filter(mine), fresh.filter(mine)
+        )
+
+
+def _due(job: Job, scope: Scope) -> list[int]:
+    """Buckets that have a new or a newly ripe episode; for a complete run all that hold anything."""
+    if scope.is_complete:
+        return sorted(_buckets_of(job, EPISODES).union(*(_buckets_of(job, table) for table in DERIVED)))
+    found = {int(match[1]) for name in scope.files or () if (match := _BUCKET.search(name))}
+    after, until = scope.ripe
+    if until > after:
+        months = pl.select(
+            pl.datetime_range(
+                pl.from_epoch(pl.lit(after), "us").dt.month_start(), pl.from_epoch(pl.lit(until), "us"), "1mo"
+            ).dt.strftime("%Y-%m")
+        ).to_series()
+        rows = tables.scan(job.lake, EPISODES, months=months.to_list()).filter(_is_ripe(scope))
+        found |= set(rows.select("tenant_bucket").unique().collect().to_series())
+    return sorted(found)
+
+
+def _buckets_of(job: Job, table: Table) -> set[int]:
+    return {int(m[1]) for name in tables.data_files(job.lake, table) if (m := _BUCKET.search(name))}
+
+
+def _light(job: Job, buckets: list[int]) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets).select(_LIGHT).filter(~pl.col("is_injected"))
     return rows.with_columns(owner_expr()).filter(pl.col("owner").is_not_null()).collect()
 
 
-def _fresh(job: Job, bucket: int, files: frozenset[str] | None) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=[bucket], files=files)
+def _fresh(job: Job, buckets: list[int], files: frozenset[str] | None) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets, files=files)
     mine = rows.filter(~pl.col("is_injected")).with_columns(owner_expr())
     return mine.filter(pl.col("owner").is_not_null()).collect(engine="streaming").sort("episode_id")
 
@@ -162,9 +195,3 @@ def ripe_episodes(portion: Portion) -> pl.DataFrame:
 def newly_ripe(portion: Portion) -> pl.DataFrame:
     """Those of them that were not at the last run."""
     return portion.light.filter(_is_ripe(portion.scope))
-
-
-def _derived_buckets(job: Job) -> set[int]:
-    """Buckets that anything was ever derived in."""
-    names = (name for table in DERIVED for name in tables.data_files(job.lake, table))
-    return {int(found[1]) for name in names if (found := _BUCKET.search(name))}

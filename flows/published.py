@@ -15,6 +15,7 @@ from transforms.derived_memories import PUBLISHED, derived_memories, hashed, liv
 from transforms.embedding import with_text_hash
 from transforms.memories import live, memories
 from transforms.schemas import EPISODES, MEMORIES, SUMMARIES, VECTORS, Table
+from transforms.summaries.summarise import dropped
 
 SLICE_ROWS = 100_000
 SLICE_CHARS = 100_000_000
@@ -72,11 +73,10 @@ def served_counts(job: Job) -> dict[str, int]:
 
 def _dropped(job: Job, bucket: int | None) -> pl.DataFrame:
     """Episodes that are no longer served because a committed summary covers them."""
-    nothing = pl.DataFrame(schema={"episode_id": pl.String})
-    if job.policy.summaries.detail != "drop_after_summary":
-        return nothing
+    if job.policy.summaries.detail != "drop_after_summary":  # then there is nothing to look for
+        return pl.DataFrame(schema={"episode_id": pl.String})
     stood = revisions.standing(job.lake, SUMMARIES, buckets=None if bucket is None else [bucket])
-    return stood.select(episode_id="source_refs").explode("episode_id").drop_nulls().unique()
+    return dropped(stood, job.policy).to_frame("episode_id")
 
 
 def frames(job: Job, advance: Callable[[int], None]) -> Iterator[pl.DataFrame]:

@@ -15,32 +15,25 @@ from typing import TypeVar
 
 import polars as pl
 from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import RemoveAction
 
 from lake.data_files import data_file_sizes, in_partitions, require_whole, scan_files
 from lake.faults import storage_fault, wrapped
 from lake.lake import Lake
+from lake.opened import forget, held_open, open_table, sizes_of
 from lake.parts import remove_parts, write_parts
 from lake.storage import make_directory, sync_directory, sync_file
 from transforms.errors import BusyError, LakeError, SlowwaveError
 from transforms.schemas import Table
+
+__all__ = ["append", "create_table", "held_open", "open_table", "rewrite", "scan", "version"]
 
 ATTEMPTS = 12
 _WRITTEN_BACK_SECONDS = 300.0
 """The kernel has written older changes to disk of its own accord, many times over."""
 
 Result = TypeVar("Result")
-
-
-def open_table(lake: Lake, table: Table) -> DeltaTable | None:
-    """The table's current state, or None before its first row."""
-    try:
-        return DeltaTable(lake.table_uri(table))
-    except TableNotFoundError:
-        return None
-    except (DeltaError, OSError) as error:
-        raise storage_fault(error, f"opening table {table.name}") from error
 
 
 def create_table(lake: Lake, table: Table) -> DeltaTable:
@@ -114,6 +107,7 @@ def _commit(
     lake: Lake, table: Table, frame: pl.DataFrame, where: str, instead_of: Collection[str] = ()
 ) -> None:
     rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
+    forget(lake, table)
     create_table(lake, table)
     removals = [_removal(name) for name in sorted(instead_of)]
     actions = write_parts(lake, table, rows)
@@ -140,6 +134,8 @@ def _commit(
         if lake.is_local and not _holds(lake, table, is_committed):
             remove_parts(lake.storage, table, [action.path for action in actions])
         raise
+    finally:
+        forget(lake, table)
     sync_log(lake, table)
 
 
@@ -207,7 +203,7 @@ def scan(
     if state is None:
         return table.empty().lazy()
     if lake.is_local or files is not None:
-        sizes = data_file_sizes(state)
+        sizes = sizes_of(lake, table, state)
         wanted = in_partitions(sorted(sizes if files is None else files), buckets, months)
         require_whole(lake, table, wanted, sizes)
         frame = scan_files(lake, table, wanted)

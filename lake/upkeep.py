@@ -6,6 +6,7 @@ from deltalake import DeltaTable, WriterProperties
 
 from lake.faults import wrapped
 from lake.lake import Lake
+from lake.opened import forget
 from lake.parts import ROW_GROUP_ROWS
 from lake.storage import sync_file
 from lake.tables import data_files, local_root, open_table, retried, sync_log
@@ -25,6 +26,7 @@ def compact(lake: Lake, table: Table) -> int:
         lambda: DeltaTable(lake.table_uri(table)).optimize.compact(writer_properties=_WRITER),
         f"compacting {table.name}",
     )
+    forget(lake, table)
     root = local_root(lake)
     if root is not None:
         with wrapped(f"compacting {table.name}"):

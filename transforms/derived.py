@@ -403,7 +403,9 @@ MODEL_RESULTS = Table(
         Column("model_key", pl.String, "Model and endpoint settings that change answers"),
         Column("prompt_version", pl.String, "Of the prompt and the answer's schema"),
         Column("source_refs", TEXTS, "Episodes it was shown", is_personal=True),
-        Column("answer", pl.String, "JSON as salvaged; empty where it failed for good", is_personal=True),
+        Column(
+            "answer", pl.String, "What the model wrote, whole or cut; empty where it failed", is_personal=True
+        ),
         Column("error", pl.String, "Why there is none", is_nullable=True),
         Column("input_tokens", pl.Int64, "Tokens sent"),
         Column("output_tokens", pl.Int64, "Tokens received"),

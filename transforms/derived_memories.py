@@ -51,8 +51,7 @@ def _held_facts(facts: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
 
 def _summaries(summaries: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     del as_of
-    none = pl.lit(None, MEMORIES.polars["expires_at"])
-    return summaries.with_columns(event_at="last_event_at", kind=pl.lit("summary"), expires_at=none)
+    return summaries.with_columns(event_at="last_event_at", kind=pl.lit("summary"))
 
 
 def _skills(procedures: pl.DataFrame, as_of: datetime) -> pl.DataFrame:

@@ -17,7 +17,9 @@ class TopicsPolicy(Section):
     """
 
     background_share: float = Field(0.85, ge=0, le=1)
-    """Part of the owner's mean vector that is subtracted: date, role and language are in all its texts."""
+    """Part of the owner's mean vector that is subtracted: date, role and language are in all its texts.
+    Planted subjects found (adjusted Rand index): 0 at 0, 0.97 from 0.85 on; with all of it an owner of two
+    subjects loses 0.07."""
     context_share: float = Field(0.5, ge=0, le=10)
     """Weight of the turns around in the same session, beside 1 for the turn itself."""
     context_turns: int = Field(3, ge=0, le=1_000)
@@ -25,18 +27,23 @@ class TopicsPolicy(Section):
     min_bytes: int = Field(12, ge=0, le=1_000_000)
     """A text shorter than this in UTF-8 (four Chinese characters) is in no topic, as small talk is."""
     join_cosine: float = Field(0.3, ge=0, le=1)
-    """An episode joins the nearest topic whose centroid is at least this close."""
+    """An episode joins the nearest topic whose centroid is at least this close. 0.2 finds 0.015 more of
+    planted conversations; real subjects share more words than those."""
     link_cosine: float = Field(0.12, ge=0, le=1)
-    """Clusters merge while the mean cosine over the pairs between them is at least this."""
+    """Clusters merge while the mean cosine over the pairs between them is at least this: planted turns about
+    one subject have 0.30, about two -0.03."""
     attach_cosine: float = Field(0.08, ge=0, le=1)
     """A new cluster goes into the old topic to whose members its own have at least this mean cosine; less
     than link_cosine, because what is known of old members is without the turns around."""
     merge_cosine: float = Field(0.45, ge=0, le=1)
-    """Topics whose centroids are at least this close are one."""
+    """Topics whose centroids are at least this close are one; of topics about two planted subjects 99 % are
+    below 0.25."""
     split_cosine: float = Field(0.1, ge=0, le=1)
-    """A topic is split only into parts whose centroids are all further apart than this."""
-    wide_cosine: float = Field(0.25, ge=-1, le=1)
-    """A topic with a lower mean cosine over its pairs is looked at for a split."""
+    """A topic is split only into parts whose centroids are all less close than this, far below merge_cosine:
+    topics about one planted subject have 0.18, about two -0.05 (medians)."""
+    wide_cosine: float = Field(0.25, ge=0, le=1)
+    """A topic with a lower mean cosine over its pairs is looked at for a split: 95 % of two planted subjects
+    together have less than 0.23."""
     min_size: int = Field(3, ge=2, le=1_000_000)
     """Fewer episodes make no topic; they wait for more."""
     size_root: float = Field(0.25, ge=0, le=1_000)
@@ -114,7 +121,7 @@ class FactsPolicy(Section):
     """How claims are folded into facts."""
 
     merge_cosine: float = Field(0.92, ge=0, le=1)
-    """Objects of one subject and predicate at least this close say the same."""
+    """Sentences of one subject and predicate nearer than this name one object, if numbers and names agree."""
     min_sessions: int = Field(3, ge=1, le=1_000)
     """Independent sessions an inferred claim needs; from as many on tool results count as consolidated."""
     confirm_gain: Share = 0.5

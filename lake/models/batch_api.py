@@ -134,8 +134,8 @@ class BatchApi:
     def _asked(self, send: Request, what: str, max_attempts: int | None = None) -> Json:
         """The answer as an object."""
         answer = self._endpoint.send(send, _ANSWER_BYTES, max_attempts=max_attempts)
-        if isinstance(answer, Refusal):
-            raise self._error(f"refuses {what}: {answer.reason}: {answer.detail}")
+        if isinstance(answer, Refusal):  # its words may quote what was uploaded
+            raise self._error(f"refuses {what}: {answer.reason}")
         try:
             parsed = json.loads(answer)
         except (ValueError, RecursionError):

@@ -138,7 +138,7 @@ class Collector:
         is_ours = name in self.reserved
         if item.completion is not None:
             asked.completed(name, item.completion, is_of_this_run=is_ours)
-        elif item.is_about_form and self._chat.use_weaker(record.form):
+        elif item.is_about_form and self._chat.check(asked.requests[name], record.form):
             return item.error
         elif item.is_final:
             asked.refused(name, item.error or "refused", is_of_this_run=is_ours)

@@ -87,47 +87,59 @@ class Chat:
         form = self._form
         try:
             answer = self._send(request, form)
+            if isinstance(answer, Refusal):
+                return self._judge(request, form, answer)
         except GaveUpError as error:
             return Outcome(None, error.reason, is_final=False, detail=error.message)
-        if not isinstance(answer, Refusal):
-            return self._read(answer)
-        if self.lower(form, answer) or form != self._form:
+        return self._read(answer)
+
+    def _judge(self, request: ModelRequest, form: AnswerForm, answer: Refusal) -> Outcome:
+        """Whether the text is refused or the form of answer; then it is asked again in another."""
+        is_about = is_about_form(f"{answer.reason} {answer.detail}")
+        if (is_about or not self._has_answered) and self.check(request, form):
             return self.ask(request)
-        if not self._has_answered:
-            self.check(request)
-            if form != self._form:
-                return self.ask(request)
         return Outcome(None, answer.reason, is_final=True)
 
-    def check(self, request: ModelRequest) -> None:
-        """Learn which form of answer the server takes, by a harmless text, before texts are blamed.
+    def check(self, request: ModelRequest, form: AnswerForm | None = None) -> bool:
+        """Learn by a harmless text which form of answer the server takes, before a text is blamed.
+
+        A refusal may quote the text, so what it seems to be about is no proof.
+
+        Args:
+            request: Whose schema is tried.
+            form: In which a request was refused; None tries only where the server took nothing so far.
+
+        Returns:
+            Whether another form is asked for now.
 
         Raises:
-            EndpointError: It refuses a harmless text in every form, or cannot be reached.
+            EndpointError: The server has taken nothing so far and refuses this, too.
+            GaveUpError: It cannot be reached.
         """
         with self._checking:
-            if self._has_answered:
-                return
+            if form is None and self._has_answered:
+                return False
+            before = form or self._form
+            if before != self._form:
+                return True
             probe = replace(request, user=_HARMLESS, source_refs=())
             while isinstance(answer := self._send(probe, self._form), Refusal):
-                if not self.lower(self._form, answer):
-                    raise EndpointError(
-                        f"model endpoint {self._config.endpoint} refuses every request: "
-                        f"{answer.reason}: {answer.detail}",
-                        "Check model, output_limit, structured, temperature and seed in [model].",
-                    )
+                below = weaker(self._form)
+                if below is None or not is_about_form(f"{answer.reason} {answer.detail}"):
+                    return self._refused(answer, before)
+                self._form = below
             self._has_answered = True
+            return self._form != before
 
-    def lower(self, form: AnswerForm, refusal: Refusal) -> bool:
-        """Ask for a weaker form from now on, where the refusal is about this one. Whether there is one."""
-        return is_about_form(f"{refusal.reason} {refusal.detail}") and self.use_weaker(form)
-
-    def use_weaker(self, form: AnswerForm) -> bool:
-        """Ask for a weaker form than this from now on. Whether there is one."""
-        below = weaker(form)
-        if below is not None and self._form == form:
-            self._form = below
-        return below is not None
+    def _refused(self, refusal: Refusal, before: AnswerForm) -> bool:
+        """A harmless text was refused for another reason than its form."""
+        if self._has_answered:
+            return self._form != before
+        raise EndpointError(
+            f"model endpoint {self._config.endpoint} refuses every request: "
+            f"{refusal.reason}: {refusal.detail}",
+            "Check model, output_limit, structured, temperature and seed in [model].",
+        )
 
     def close(self) -> None:
         """Close idle connections."""

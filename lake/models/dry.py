@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from lake.lake import Lake
-from lake.models.config import ModelConfig
+from lake.models.config import ModelConfig, make_model
 from lake.models.live import LiveModel
 from transforms.model_requests import ModelAnswer, ModelRequest, Spent
 
@@ -21,6 +21,7 @@ class DryModel:
     def __init__(self, config: ModelConfig, lake: Lake, as_of: datetime) -> None:
         """Connect to nothing, ever."""
         self._kept = LiveModel(config.model_copy(update={"budget_tokens": 0}), lake, as_of)
+        self._model = make_model(config, lake, as_of)  # knows what a batch holds and what it costs
         self._spent = Spent()
 
     @property
@@ -42,4 +43,4 @@ class DryModel:
 
     def estimate(self, requests: Sequence[ModelRequest]) -> Spent:
         """See ``transforms.model_requests.Model``."""
-        return self._kept.estimate(requests)
+        return self._model.estimate(requests)

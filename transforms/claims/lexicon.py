@@ -16,7 +16,7 @@ OCCUPATIONS = (
     "|instructor|interpreter|janitor|journalist|judge|lawyer|lecturer|librarian|locksmith|machinist"
     "|manager"
     "|mathematician|mechanic|midwife|musician|nanny|novelist|nurse|nutritionist|officer|optician|painter"
-    "|paralegal|paramedic|pastor|pharmacist|photographer|physician|physicist|physiotherapist|pilot"
+    "|paralegal|paramedic|pastor|pharmacist|photographer|physician|physicist|physiotherapist|physio|pilot"
     "|plumber"
     "|poet|police officer|postman|producer|professor|programmer|proofreader|psychiatrist|psychologist"
     "|realtor|receptionist|recruiter|reporter|researcher|retiree|sailor|salesman|salesperson|scientist"

@@ -43,7 +43,9 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 _POINTS = re.compile(
-    r"\b(?:this|that|these|those|it|them|him|her|you|your|yours|there|such)\b", re.IGNORECASE
+    r"\b(?:this(?! (?:year|month|week|summer|autumn|winter|spring|quarter|weekend|season|time)\b)"
+    r"|that|these|those|it|them|him|her|you|your|yours|there|such)\b",
+    re.IGNORECASE,
 )
 _NOTHING = re.compile(
     r"(?:it|that|this|them|these|those|one|ones|you|him|her|me|us|so|what|how|when|where|why|who"
@@ -117,6 +119,20 @@ def bare(text: str) -> str:
 def is_thing(text: str) -> bool:
     """Whether an object says something by itself, rather than pointing at what was said before."""
     return bool(text) and not _NOTHING.fullmatch(text) and any(c.isalnum() for c in text)
+
+
+_NOBODY = re.compile(
+    r"(?:it|that|this|them|these|those|one|ones|you|your|him|her|he|she|they|us|so|what|which|who|whoever"
+    r"|whatever|there|here"
+    r"|everyone|everybody|everything|someone|somebody|something|anyone|anything|nobody|nothing|people|all"
+    r"|some|each|not)\b.*",
+    re.IGNORECASE,
+)
+
+
+def is_named(text: str) -> bool:
+    """Whether a subject is somebody or something by a name of its own."""
+    return any(c.isalnum() for c in text) and not _NOBODY.fullmatch(text)
 
 
 def points(text: str) -> bool:

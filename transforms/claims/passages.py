@@ -44,8 +44,9 @@ _PRETENCE = re.compile(
     r"|example sentence|lyrics|as the saying|once upon a time|quote of the day|write (?:me )?an? (?:poem"
     r"|story|song|letter|scene)"
     r"|dear diary|chapter \d+|character sheet|story idea|job interviews?,|let'?s practi[sc]e (?:a |job "
-    r")?(?:interview|dialogue|conversation)\w*|picture this|in another life|complete the sentence|terms "
-    r"and conditions|what if|for example,? \x00)",
+    r")?(?:interview|dialogue|conversation)\w*|picture this|dungeon|i(?:'m| am) an? (?:dwarf|elf|wizard"
+    r"|pirate|dragon|knight|vampire|alien|ghost|princess|goblin)|in another life|complete the sentence"
+    r"|terms and conditions|what if|for example,? \x00)",
     re.IGNORECASE,
 )
 """What comes after it in the message is not meant as said."""
@@ -99,8 +100,9 @@ _OTHERS = re.compile(
 _IRONY = re.compile(
     r"(?:^|\s)/s\b|\byeah,? right\b|^\W*oh,? (?:great|joy|wonderful|sure|good|yes)\b|\b(?:just|simply"
     r"|absolutely|totally|really) (?:love|adore|enjoy|like) (?:it when|how|being|waiting|when|that)\b"
-    r"|^\W*sure,? because\b|\btotally (?:love|adore)\b|\bat this point\b|\blol\b|\blmao\b|\bhaha+\b"
-    r"|\bclearly a\b|\bnot!$|\bmy favou?rite thing\b.*\bnot\b|\bjust what i needed\b",
+    r"|^\W*sure,? (?:because\b|i (?:love|adore|enjoy)\b)|\btotally (?:love|adore)\b|\bat this point\b"
+    r"|\blol\b|\blmao\b|\bhaha+\b|\bclearly a\b|\bnot!$|\bmy favou?rite thing\b.*\bnot\b|\bjust what i "
+    r"needed\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from transforms.claims.lexicon import aspect_in
-from transforms.claims.objects import bare, is_thing, parts, points, trimmed
+from transforms.claims.objects import bare, is_named, is_thing, parts, points, trimmed
 from transforms.claims.passages import HOLE, Manner, manner, masked, meant_until, spans
 from transforms.claims.rule import Level, Rule, clause_starts
 from transforms.claims.times import moments, validity
@@ -149,7 +149,7 @@ def _matched(
     if groups.get("w"):
         # The ryokan called: the shuttle ... means its own.
         subject = f"{groups['w']}'s {subject}"
-    if subject != "user" and not is_thing(subject):
+    if subject != "user" and not is_named(subject):
         return
     first, text = match.start("o"), match["o"] or ""
     is_loose = rule.predicate in _LOOSE or "loose" in rule.flags

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from transforms.claims.lexicon import LANGUAGES, OCCUPATIONS, PETS, RELATIVES
@@ -50,8 +51,8 @@ _FILLERS = (
     r"|as you know|by the way|between us|in general|generally|usually|normally|sadly|luckily|finally"
     r"|unfortunately|one more thing|again|then|now|today|for \w+-?\w*|because|since|as|in fact|ugh|good"
     r"|great|well then|sure"
-    rf"|(?:from|since|starting|in|as of|on) (?:next |last )?(?:{_MONTHS}|{_DAYS}|week|month|year|today"
-    r"|tomorrow|\d{4})"
+    rf"|(?:from|since|starting|in|as of|on) (?:next |last )?(?:{_MONTHS}|{_DAYS}|autumn|summer|winter"
+    r"|spring|week|month|year|today|tomorrow|\d{4})"
     r"|one|two|correction|update|reminder|good news|please|also note|do note|of course)[,:!.]? )"
 )
 _LEAD = re.compile(
@@ -146,17 +147,24 @@ class Rule:
     shape: str = "{}"
     most_words: int = 9
     flags: tuple[str, ...] = ()
-    compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    cue_set: frozenset[str] = field(init=False, repr=False, compare=False)
-    is_anchored: bool = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The expression; made when a text first holds a cue, as most runs need few of them."""
         text = self.pattern.removeprefix("{L}")
         for name, becomes in MACROS.items():
             text = text.replace(name, becomes)
-        object.__setattr__(self, "compiled", re.compile(text, re.IGNORECASE))
-        object.__setattr__(self, "cue_set", frozenset(self.cues.split("|")))
-        object.__setattr__(self, "is_anchored", self.pattern.startswith("{L}"))
+        return re.compile(text, re.IGNORECASE)
+
+    @cached_property
+    def cue_set(self) -> frozenset[str]:
+        """The cues one by one."""
+        return frozenset(self.cues.split("|"))
+
+    @cached_property
+    def is_anchored(self) -> bool:
+        """Whether it matches only where a clause starts."""
+        return self.pattern.startswith("{L}")
 
     def matches(self, text: str, starts: Sequence[int]) -> list[re.Match[str]]:
         """Where the rule matches: an anchored one at the starts of clauses, another anywhere."""

@@ -9,7 +9,14 @@ from transforms.claims.rule import Rule
 
 _SEAT = r"(?:an? |the )?(?:aisle|window|middle)(?: seats?| row)?|exit rows?(?: seats?)?"
 
+_NEVER = r"alcohol|wine|beer|spirits|whisky|whiskey|gin|soda|cola|cow's milk|milk"
+"""Drinks whose refusal is a rule of diet and no matter of taste."""
+
 CHOICES = (
+    Rule("diet", "alcohol|wine|beer|spirits|whisk|gin|soda|cola|milk",
+        r"{L}(?:i|we)(?:'ve| have)?(?: just| finally)? (?:never|don't|do not|no longer|can't"
+        r"|cannot|stopped|quit|gave up|given up|came off)(?: ever)?(?: drink| drinking| touch)? "
+        rf"(?:any )?(?P<o>{_NEVER})\b(?! (?:in my|with my))", shape="no {}"),
     Rule("prefers", "forget ",
         r"{L}(?:please )?forget (?:what i said about|about|that i (?:like|prefer|want(?:ed)?)) "
         r"(?P<o>.*(?:seat|aisle|window).*)", operation="retract", aspect="?"),
@@ -59,10 +66,10 @@ CHOICES = (
             r"|go by|travel by|choose|reserve) (?P<o>.+)", aspect="?", most_words=7),
     Rule("prefers", "fly with|fly on|flying with", r"{L}{I} (?:fly|flying) (?:with|on) (?P<o>{PLACE})",
         aspect="airline"),
-    Rule("prefers", "skip hostels|no hostels|no more hostels|skip hotels|no hotels",
+    Rule("likes", "skip hostels|no hostels|no more hostels|skip hotels|no hotels",
         r"{L}(?:(?:let's|let us) )?(?:skip|no|no more|avoid) (?P<o>hostels|hotels|campsites"
-        r"|motels)(?: for good| from now on| any ?more| please)", aspect="lodging", polarity="negative"),
-    Rule("prefers", "switched|switching|changed|moved from|gone over|went back",
+        r"|motels)(?: for good| from now on| any ?more| please)", polarity="negative"),
+    Rule("prefers", "switched|switching|changed|moved from|gone over|went back|gone back",
         r"{L}(?:i|we)(?:'ve| have|'m| am)?(?: just| recently| finally| now)* (?:switched|changed"
         r"|moved|converted|gone|went)(?: back| over)* (?:from (?P<z>[\w .+#-]+?) )?to (?P<o>.+)",
         aspect="?", level="firm", most_words=5),
@@ -90,12 +97,12 @@ CHOICES = (
         aspect="drink"),
     Rule("prefers", "my usual", r"{L}my usual (?:drink|order|coffee) is (?P<o>.+)",
         aspect="drink", most_words=6),
-    Rule("prefers", "for me",
+    Rule("likes", "for me",
         r"{L}no (?P<o>trams|buses|taxis|ferries|night trains|flights|cruises)(?: for me| please|,| "
-        r"any ?more)", aspect="transport", polarity="negative"),
-    Rule("prefers", "not for me|not my thing|isn't for me",
+        r"any ?more)", polarity="negative"),
+    Rule("likes", "not for me|not my thing|isn't for me",
         r"{L}(?P<o>(?:big |large |fancy |cheap |chain )*(?:hotels|hostels|resorts|campsites|chain "
-        r"hotels|airbnbs))(?: are| is)? (?:not for me|not my thing)", aspect="lodging", polarity="negative"),
+        r"hotels|airbnbs))(?: are| is)? (?:not for me|not my thing)", polarity="negative"),
     Rule("prefers", "hotel|hostel|apartment|cabin|guest house|guesthouse|b&b|inn ",
         r"{L}(?:i|we) (?:want|like|need|look for|always rent|always book|love|choose) (?P<o>(?:an? "
         r")?(?:(?:small|quiet|cheap|simple|family-run|boutique|big|central|modern|cosy|cozy) "

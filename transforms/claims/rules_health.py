@@ -14,9 +14,9 @@ _ALLERGENS = (
 HEALTH = (
     Rule("allergic_to", "allergic",
         r"{L}{S}{be} (?:severely |very |badly |highly |deathly |mildly )?allergic to "
-        r"(?P<o>(?!(?:anything|nothing|everything|most|some|work|mondays?|nonsense|meetings?"
-        r"|stupidity|drama|people|bullshit|paperwork|exercise|bureaucracy|effort|mornings|excuses"
-        r"|math|maths|fun)\b).+)", is_list=True, most_words=4),
+        r"(?P<o>(?!(?:anything|nothing|everything|work|mondays?|nonsense|meetings?|stupidity|drama"
+        r"|people|bullshit|paperwork|exercise|bureaucracy|effort|mornings|excuses|math|maths"
+        r"|fun)\b).+)", is_list=True, most_words=4),
     Rule("allergic_to", "allergy|allergies",
         r"{L}(?:i|we|my {REL})(?: have| has|'ve got|'ve) (?:an? )?(?:severe |bad |serious |mild "
         r"|strong |terrible )?(?P<o>[\w-]+(?: [\w-]+)?) allerg(?:y|ies)", most_words=3),
@@ -30,7 +30,7 @@ HEALTH = (
         r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?|{NAME}){be} (?:an? )?(?:strict |mostly "
         rf"|lifelong )?(?P<o>{DIETS})\b(?! (?:restaurant|place|menu|option|dish))"),
     Rule("diet", "vegetarian|vegan|pescatarian",
-        rf"{{L}}(?:as|being) an? (?:strict )?(?P<o>{DIETS})(?= i\b|,)"),
+        rf"{{L}}(?:as|being) an? (?:strict )?(?P<o>{DIETS})(?= i\b|,)", flags=("unreal",)),
     Rule("diet", "gluten|kosher|halal|vegetarian|vegan|keto|dairy|low-carb|low carb|sugar|plant",
         rf"{{L}}{{I}} (?:eat|keep|follow|am on|cook)(?: an?| only| strictly)? (?P<o>{DIETS})\b"),
     Rule("diet", "n't eat|not eat|never eat|longer eat|n't really eat|cannot eat",
@@ -91,8 +91,7 @@ HEALTH = (
         r"{L}i have an? (?P<o>lactose|gluten|histamine|fructose|dairy) intolerance"),
     Rule("diet", "back to eating|eating meat again|eat meat again",
         r"{L}(?:i|we)(?:'ve| have|'m| am)? (?:went back to eating|gone back to eating|started "
-        r"eating|eating|eat|back to eating) meat(?: again)?(?P<o>(?<=meat)|(?<=again))",
-        operation="retract", shape="vegetarian"),
+        r"eating|back to eating) (?P<o>meat)(?: again)?", operation="retract", shape="vegetarian"),
     Rule("diet", "vegan|vegetarian|pescatarian|plant-based|kosher|halal",
         r"{L}(?:i've been|i have been|i went|i turned|i became|i'm now|i've gone|i've "
         rf"become)(?: an?)? (?P<o>{DIETS})\b"),

@@ -43,7 +43,7 @@ IDENTITY = (
             r"of age| yo\b)"),
     Rule("age", "turned ",
         r"{L}i(?:'ve)?(?: just)? turned (?P<o>\d{1,3})(?!\s*(?:%|percent|degrees|it|pages))(?=\W|$)"),
-    Rule("speaks", "speak",
+    Rule("speaks", "speak|i know ",
         r"{L}{S}(?: can)? (?:speaks?|know)(?: (?:only|fluent|basic|some|both|a little(?: bit of)?"
         r"|a bit of|good))* (?P<o>{LANG}(?:(?:,? and| or|,)(?: (?:a (?:bit|little)(?: of)?|some"
         r"|basic|fluent))? {LANG})*)", is_list=True),

@@ -102,8 +102,9 @@ PLANS = (
         r"{L}(?:i|we)(?:'ve| have)?(?: just| finally)* decided (?:against|not to) (?P<o>.+)",
         polarity="negative", most_words=16),
     Rule("decided", "decided|agreed",
-        r"{L}(?:i|we)(?:'ve| have)?(?: just| finally| all| both| now)* (?:decided|agreed) (?:to|on"
-        r"|that) (?P<o>(?!.*\b(?:yesterday|today|this at|tonight)\b).+)", most_words=16),
+        r"{L}(?:after [\w ]{3,30}? )?(?:i|we)(?:'ve| have)?(?: just| finally| all| both| now)* "
+        r"(?:decided|agreed) (?:to|on|that) (?P<o>(?!.*\b(?:yesterday|today|this at|tonight)\b).+)",
+        most_words=16),
     Rule("decided", "going with|go with|settled on",
         r"{L}(?:we're|we are|i'm|i am|we'll|we've|i've)(?: now)? (?:going with|go with|settled on) "
         r"(?P<o>(?!(?:the (?:first|second|third|last|other|blue|red)|it|that|this|you|him|her|them"

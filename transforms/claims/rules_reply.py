@@ -44,9 +44,8 @@ REPLIES = (
     Rule("prefers", "24-hour|12-hour|24 hour|24h|24-h",
         r"{L}(?:please )?(?:always )?(?:i use|i prefer|use|we use|times in|give me) (?:the |a "
         r")?(?P<o>(?:24|12)[- ]?h(?:our)?)(?: clock| format| times?)?", aspect="time format"),
-    Rule("prefers", "meeting|calls",
-        r"{L}no (?:meetings?|calls)(?: with me)? (?P<o>(?:before|after|on|at) .+)",
-        aspect="meeting hour", polarity="negative", most_words=4),
+    Rule("rule", "meeting|calls",
+        r"{L}(?P<r>no (?:meetings?|calls))(?: with me)? (?P<o>(?:before|after|on|at) .+)", most_words=4),
     Rule("prefers", "meeting|calls",
         r"{L}{I}(?:'d| would)?(?: rather| much)? (?:prefer|like|rather have|have|want"
         rf"|take)(?: my| our| all)? (?:meetings?|calls?) (?P<o>{_HOUR})", aspect="meeting hour"),
@@ -72,9 +71,9 @@ REPLIES = (
     Rule("prefers", "standing desk|desk",
         r"{L}(?:i|we)(?:'d| would) (?:like|prefer|love|rather have) (?P<o>an? (?:standing|corner"
         r"|window|quiet) desk)", aspect="desk"),
-    Rule("prefers", "morning person|night owl",
+    Rule("rule", "morning person|night owl",
         r"{L}(?:i'm |i am )?not a morning person,? (?:so |and )?(?:nothing|no calls|no meetings) "
-        r"(?P<o>before \w+)", aspect="meeting hour", polarity="negative"),
+        r"(?P<o>before \w+)", shape="no meetings {}"),
     Rule("prefers", "|".join(f"in {language}" for language in LANGUAGES.split("|")),
         r"{L}(?:please )?(?:talk|speak|write|text|address|answer) (?:to )?me(?: only)? in "
         r"(?P<o>{LANG})\b", aspect="language"),
@@ -99,10 +98,10 @@ REPLIES = (
         r"{L}(?P<o>(?:early |late )?(?:mornings|afternoons|evenings|mondays|tuesdays|wednesdays"
         r"|thursdays|fridays))(?: usually| always)? (?:work best|work better|are best|are better"
         r"|suit me best|suit me)(?: for me)?(?: for (?:calls|meetings))?", aspect="meeting hour"),
-    Rule("prefers", "schedule|plan any|book any|put any",
+    Rule("rule", "schedule|plan any|book any|put any",
         r"{L}(?:please )?(?:don't|do not|never) (?:schedule|plan|book|put) (?:anything|any meetings"
         r"|any calls|meetings|calls)(?: for me)? (?P<o>(?:on|before|after|in the) [\w: ]+?)(?= for "
-        r"me| please|[,.;!]|$)", aspect="meeting hour", polarity="negative", most_words=4),
+        r"me| please|[,.;!]|$)", shape="no meetings {}", most_words=4),
     Rule("prefers", "lessons|study|concentrate|learn",
         r"{L}i can only (?:concentrate|study|learn|focus) (?P<o>(?:after|before|in the|at|early"
         r"|late) [\w ]+?)(?=,| so|[.;!]|$)", aspect="study hour", most_words=5),

@@ -39,9 +39,8 @@ TASTES = (
         r"{L}{I} (?:like it|prefer it|like) when the (?P<o>(?:summary|conclusion|answer|result) "
         r"comes first)", aspect="format"),
     Rule("likes",
-        "i like |i love |i adore |i enjoy |we like |we love |we enjoy |really like|really love"
-        "|also like|also love|still love|always loved|i do like|absolutely love|really enjoy|also "
-        "enjoy",
+        "i like |i love | adore |i enjoy |we like |we love |we enjoy |really like|really love|also "
+        "like|also love|still love|always loved|i do like|absolutely love|really enjoy|also enjoy",
             r"{L}{I} (?:like|love|adore|enjoy)(?: also| both)? (?P<o>(?!(?:to|it|that|this|these"
             r"|those|your|you|how|when|where|what|my|his|her|their|him|them|being|having|all|both"
             r"|seeing|knowing|hearing|the (?!(?-i:[A-Z])|(?:ocean|sea|mountains?|desert|forest"

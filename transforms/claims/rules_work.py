@@ -104,7 +104,7 @@ WORK = (
         r"made me|my job is|i'm employed as|i am employed as|i'm self-employed as)(?: an?| the)? "
         r"(?P<o>(?:[\w-]+ ){0,3}?{OCC})\b", most_words=6),
     Rule("works_as", OCCUPATION_CUES, r"{L}(?:as|being) an? (?P<o>(?:[\w-]+ ){0,2}?{OCC})(?=,| i\b)",
-        most_words=4),
+        most_words=4, flags=("unreal",)),
     Rule("works_as", "job title|my title|my role|my position|became team|team lead of|team lead at",
         r"{L}(?:my (?:new |job )*(?:title|role|position|job) (?:is|changed)(?: now| to)?:? |i(?: "
         r"just| recently)? became (?:the |a )?)(?P<o>(?:[\w-]+ ){0,4}(?:{OCC}|lead|team lead"

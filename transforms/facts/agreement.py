@@ -120,18 +120,19 @@ def _tables() -> tuple[dict[str, str], dict[str, tuple[tuple[int, str], ...]]]:
 @lru_cache(maxsize=65_536)
 def signature(text: str) -> Signature:
     """What of a text must agree for it to say what another says."""
-    numbers, classes = _tables()
+    (numbers, classes), denying = _tables(), _set(_NEGATIONS)
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
     shown = _WORD.findall(plain)
     words = tuple(w.casefold().removesuffix("'s") for w in shown)
     codes = sorted([c for chunk in _CHUNK.findall(plain) for c in _codes(chunk.strip(_EDGES))])
     codes += sorted(numbers[w] for w in words if w in numbers)
     found = {member for w in words for form in _forms(w) for member in classes.get(form, ())}
-    signs = {(-1 - n, c) for n, chars in enumerate(_SIGN_CLASSES) for c in plain if c in chars}
-    denials = sum(w in _set(_NEGATIONS) or w.endswith("n't") for w in words)
-    denials += sum(plain.count(sign) for sign in _NEGATING_SIGNS)
+    denials = sum(w in denying or w.endswith("n't") for w in words)
+    if not plain.isascii():
+        found |= {(-1 - n, c) for n, chars in enumerate(_SIGN_CLASSES) for c in plain if c in chars}
+        denials += sum(plain.count(sign) for sign in _NEGATING_SIGNS)
     names = tuple(w.casefold() for w in shown if w[0].isupper() and w.casefold() not in _set(_LEGAL_FORMS))
-    return Signature(words, names, tuple(sorted(codes)), denials, frozenset(found | signs))
+    return Signature(words, names, tuple(sorted(codes)), denials, frozenset(found))
 
 
 def _codes(chunk: str) -> list[str]:

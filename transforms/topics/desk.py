@@ -26,6 +26,7 @@ class Desk:
         rows: Episodes, by owner, session and time.
         has_vector: (rows).
         vectors: (rows with a vector, dimensions) at length 1.
+        row_of: (rows) row of ``vectors``, where there is one.
         sessions: (rows) equal inside a session.
         place: (rows) position of the topic in ``names``.
         names: Topic ids: those given, then parts that were split off.
@@ -39,6 +40,7 @@ class Desk:
     rows: pl.DataFrame
     has_vector: Flags
     vectors: Floats
+    row_of: Integers
     sessions: Integers
     place: Integers
     names: list[str]
@@ -68,6 +70,7 @@ class Desk:
             rows.drop("vector", "content", "place"),
             has_vector,
             vectors,
+            np.cumsum(has_vector) - 1,
             frames.session_numbers(rows).to_numpy(),
             place.copy(),
             topics["topic_id"].to_list(),
@@ -85,11 +88,10 @@ class Desk:
         common = background(self.sums[group].sum(axis=0), total, self.rule.background_share)
         least = least_size(total, self.rule)
         positions = np.flatnonzero(self.has_vector[rows]) + rows.start
-        in_matrix = np.cumsum(self.has_vector) - 1
         whole = []
         for topic in np.flatnonzero(self.is_reviewed[group] & (self.sizes[group] > 0)) + group.start:
             held = positions[self.place[positions] == topic]
-            found = split(self.vectors[in_matrix[held]], self.sessions[held], common, least, self.rule)
+            found = split(self.vectors[self.row_of[held]], self.sessions[held], common, least, self.rule)
             if found is None:
                 whole.append(int(topic))
             else:

@@ -167,10 +167,10 @@ def _decisions(made: pl.DataFrame, found: Sorted, policy: Policy) -> pl.DataFram
         for size, cosine in zip(sizes, tight, strict=True)
     ]
     rows = made.with_columns(
+        pl.lit("episodes_belong_together").alias("reason"),
         item_id=pl.col("topic_id"),
         item_kind=pl.lit("topic"),
         operation=pl.lit("ADD"),
-        reason=pl.lit("episodes_belong_together"),
         result_id=pl.col("topic_id"),
         other_id=pl.lit(None, pl.String),
         evidence=pl.Series(figures, dtype=pl.String),

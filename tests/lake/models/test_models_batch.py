@@ -8,7 +8,9 @@ import pytest
 
 from lake import locks, tables
 from lake.models.batch_state import FOLDER
-from tests.lake.models.asking import KEY, requests
+from lake.models.config import make_model
+from lake.models.dry import DryModel
+from tests.lake.models.asking import AS_OF, KEY, config, requests
 from tests.model_server import Fault, Request, RouteError
 from tests.model_server_chat import Plan
 from transforms.errors import BusyError, EndpointError, LakeError
@@ -312,6 +314,21 @@ def test_a_batch_costs_its_part_of_the_price_and_what_runs_is_estimated_as_paid(
     batch(**prices).ask(requests(*TEXTS))
     again = batch(**prices).estimate(requests(*TEXTS, "new"))
     assert (again.requests, again.pending) == (1, 6)
+
+
+@pytest.mark.parametrize("mode", ["live", "batch"])
+def test_a_dry_run_sends_nothing_and_says_what_a_run_would_cost(batch, live, api, server, lake, mode):
+    live().ask(requests("kept"))
+    batch().ask(requests("running"))
+    sent = len(server.requests)
+    told = config(server.base_url, mode=mode, input_price=1.0, output_price=3.0)
+    dry = DryModel(told, lake, AS_OF)
+    answers = dry.ask(requests("kept", "running", "new"))
+    assert states(answers) == ["answered", "pending", "pending"]
+    assert len(server.requests) == sent
+    assert dry.spent == make_model(told, lake, AS_OF).estimate(requests("kept", "running", "new"))
+    assert (dry.spent.cached, dry.spent.requests) == (1, 2 if mode == "live" else 1)
+    assert dry.spent.money > 0
 
 
 def test_a_wrong_parameter_is_found_before_a_day_is_lost(batch, api, server):

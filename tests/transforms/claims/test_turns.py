@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.transforms.claims.turns import PLACE, Result, figures, load, misses, score
+from tests.transforms.claims.turns import PLACE, Result, areas, figures, load, misses, score
+from transforms.predicates import BY_NAME
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +35,18 @@ def test_hard_negatives_stay_silent(results: list[Result]) -> None:
 
 def test_the_misses_in_the_repository_are_those_of_the_code(results: list[Result]) -> None:
     assert (PLACE / "misses.txt").read_text(encoding="utf-8") == misses(results)
+
+
+DOCS = PLACE.parents[2] / "docs" / "claims.md"
+
+
+def test_the_docs_tell_the_figures_of_the_code(results: list[Result]) -> None:
+    told = DOCS.read_text(encoding="utf-8")
+    for part in ([r for r in results if r.turn.is_held_out == held] for held in (False, True)):
+        precision, recall, *_ = figures(part)
+        assert f"| {len(part)} | {precision:.3f} | {recall:.3f} |" in told
+    held_out = {area: counts for area, *counts in areas([r for r in results if r.turn.is_held_out])}
+    for area, *counts in areas(results):
+        cells = [area, *counts, *held_out.get(area, [0, 0, 0])]
+        assert "| " + " | ".join(str(c) for c in cells) + " |" in told
+    assert all(f"| `{name}` |" in told for name in BY_NAME)

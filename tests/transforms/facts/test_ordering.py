@@ -54,3 +54,11 @@ def test_sorted_as_tuples_are(rows: list[tuple[int, int, str]]) -> None:
     row = np.arange(len(rows))[::-1].copy()
     assert sorted(sort_order([n[row] for n in numbers], ties, row).tolist()) == list(range(len(rows)))
     assert [rows[row[n]] for n in sort_order([n[row] for n in numbers], ties, row)] == sorted(rows)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 30)), max_size=6), st.booleans())
+def test_codes_of_long_runs(runs: list[tuple[str, int]], has_null: bool) -> None:
+    texts = [None] * (9 * has_null) + [text for text, count in runs for _ in range(count)]
+    places = {text: n for n, text in enumerate(sorted({text for text, _ in runs}))}
+    expected = [-1 if text is None else places[text] for text in texts]
+    assert codes(pl.Series(texts, dtype=pl.String)).tolist() == expected

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,6 +12,7 @@ import pytest
 
 from tests.transforms.facts.claimed import POLICY, claim, days, frame, keyed
 from transforms.errors import LakeError
+from transforms.facts.fold import RULES
 from transforms.facts.reconcile import reconcile
 from transforms.schemas import CLAIMS, DECISIONS, FACTS
 
@@ -277,6 +280,12 @@ def test_nothing_in_nothing_out_in_the_tables_columns() -> None:
     some = reconcile(held, keyed(held), POLICY)
     assert some.facts.schema == made.facts.schema
     assert some.decisions.schema == made.decisions.schema
+
+
+def test_the_page_lists_every_reason_with_its_operation() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "facts.md").read_text("utf-8")
+    shown = re.findall(r"^\| `(\w+)` \| (ADD|UPDATE|DELETE|NOOP) \|", page, re.MULTILINE)
+    assert sorted(shown) == sorted((reason, operation) for operation, reason in RULES)
 
 
 def test_a_claim_without_group_is_a_fault() -> None:

@@ -1,0 +1,80 @@
+"""Delta tables opened: each time anew, or once for a block of many small reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from lake.data_files import data_file_sizes
+from lake.faults import storage_fault
+from lake.lake import Lake
+from transforms.schemas import Table
+
+
+@dataclass
+class _Held:
+    """What a block has opened, by address."""
+
+    states: dict[str, DeltaTable | None] = field(default_factory=dict)
+    sizes: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+_HELD: ContextVar[_Held | None] = ContextVar("held tables", default=None)
+
+
+@contextmanager
+def held_open() -> Iterator[None]:
+    """Read each table as it was when the block first read it, or after the block's own last commit.
+
+    For a block of many small reads that is alone to write what it reads: opening a table costs
+    milliseconds.
+    """
+    token = _HELD.set(_Held())
+    try:
+        yield
+    finally:
+        _HELD.reset(token)
+
+
+def open_table(lake: Lake, table: Table) -> DeltaTable | None:
+    """The table's current state, or None before its first row; see ``held_open``."""
+    held = _HELD.get()
+    if held is None:
+        return _opened(lake, table)
+    uri = lake.table_uri(table)
+    if uri not in held.states:
+        held.states[uri] = _opened(lake, table)
+    return held.states[uri]
+
+
+def sizes_of(lake: Lake, table: Table, state: DeltaTable) -> dict[str, int]:
+    """Bytes of each data file of the table's current state."""
+    held = _HELD.get()
+    if held is None:
+        return data_file_sizes(state)
+    uri = lake.table_uri(table)
+    if uri not in held.sizes:
+        held.sizes[uri] = data_file_sizes(state)
+    return held.sizes[uri]
+
+
+def _opened(lake: Lake, table: Table) -> DeltaTable | None:
+    try:
+        return DeltaTable(lake.table_uri(table))
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise storage_fault(error, f"opening table {table.name}") from error
+
+
+def forget(lake: Lake, table: Table) -> None:
+    """Open the table anew when it is next read inside ``held_open``."""
+    held = _HELD.get()
+    if held is not None:
+        held.states.pop(lake.table_uri(table), None)
+        held.sizes.pop(lake.table_uri(table), None)
