@@ -191,7 +191,7 @@ def _tidy(job: Job) -> None:
     for table in _WRITTEN:
         if "revision" in table.names:
             revisions.squeeze(job.lake, table)
-    tidy(job, *_WRITTEN)
+    tidy(job, *_WRITTEN, *([MODEL_RESULTS] if job.model else []))
 
 
 def _spent(job: Job) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from transforms.embedding import hashed_texts
 from transforms.facts.near import object_groups
 from transforms.facts.reconcile import reconcile
 from transforms.model_claims import extract_with, extractor_of
-from transforms.schemas import CLAIMS, DECISIONS, FACTS
+from transforms.schemas import CLAIMS, DECISIONS, FACTS, Table
 
 UNIT = [*OWNER, "subject_key", "predicate"]
 """Claims that can meet: one subject and predicate of one owner."""
@@ -44,13 +44,20 @@ def consolidate_facts(portion: Portion, done: FactsDone) -> None:
     units = drawn.select(UNIT).unique()
     claims = pl.concat([drawn, _held(portion, units).join(drawn, on="claim_id", how="anti")])
     if portion.scope.is_complete or claims.height:
-        folded = reconcile(
-            claims, object_groups(claims, _vectors(portion, claims), portion.job.policy), portion.job.policy
-        )
-        before = portion.before(FACTS, units)
+        policy = portion.job.policy
+        groups = object_groups(claims, _vectors(portion, claims), policy)
+        folded = reconcile(claims, groups, policy)
+        # While a model still owes answers, what another extractor read stays: nothing is withdrawn.
+        is_partial = portion.scope.is_complete and done.pending > 0
+        before = _kept(portion.before(FACTS, units), folded.facts, FACTS, is_partial=is_partial)
         facts = portion.writer.revise(FACTS, before, folded.facts)
-        decided = _decide(portion, claims, folded.decisions)
+        decided = _decide(portion, claims, folded.decisions, is_partial=is_partial)
         _count(portion, done, before, facts, decided)
+
+
+def _kept(before: pl.DataFrame, after: pl.DataFrame, table: Table, *, is_partial: bool) -> pl.DataFrame:
+    """What a derivation speaks for; a partial one only for the rows it comes to."""
+    return before.join(after, on=table.key, how="semi") if is_partial else before
 
 
 def extractor(portion: Portion) -> str:
@@ -102,9 +109,10 @@ def _vectors(portion: Portion, claims: pl.DataFrame) -> pl.DataFrame:
     return hashed.join(vectors, on="text_hash").select("fact", "vector").unique("fact")
 
 
-def _decide(portion: Portion, claims: pl.DataFrame, decisions: pl.DataFrame) -> Changes:
+def _decide(portion: Portion, claims: pl.DataFrame, decisions: pl.DataFrame, *, is_partial: bool) -> Changes:
     keys = claims.select(item_id="claim_id")
-    before = portion.before(DECISIONS, keys).filter(pl.col("item_kind") == "claim")
+    held = portion.before(DECISIONS, keys).filter(pl.col("item_kind") == "claim")
+    before = _kept(held, decisions, DECISIONS, is_partial=is_partial)
     return portion.writer.revise(DECISIONS, before, decisions)
 
 

@@ -72,6 +72,7 @@ class SummariesPolicy(Section):
     min_episodes: int = Field(3, ge=1, le=1_000_000)
     """A topic with fewer such episodes is not summarised yet."""
     max_sentences: int = Field(8, ge=1, le=1_000)
+    """Most sentences of a summary."""
     max_tokens: int = Field(300, ge=10, le=100_000)
     """Longest summary."""
     max_sentence_chars: int = Field(300, ge=20, le=100_000)
@@ -134,7 +135,9 @@ class ConversationsPolicy(Section):
     """Title and mood of a session."""
 
     max_title_chars: int = Field(80, ge=10, le=1_000)
+    """Longest title."""
     topic_terms: int = Field(4, ge=1, le=50)
+    """Terms that say what a conversation was about."""
     max_input_chars: int = Field(12_000, ge=200, le=10_000_000)
     """Most characters of a session shown to a model; the middle of a longer one is left out."""
 
@@ -171,6 +174,7 @@ class SkillsPolicy(Section):
     pattern_trust: Share = 0.7
     """Trust of a habit: nobody said it."""
     pattern_importance: Share = 0.4
+    """Importance of a habit."""
     retention_tier: Literal["medium_term", "long_term", "permanent"] = "permanent"
     """Time to live of procedures and lessons, counted from the last attempt."""
     pattern_tier: Literal["short_term", "medium_term", "long_term"] = "medium_term"

@@ -98,9 +98,13 @@ def reasons_in_code() -> set[str]:
     found = {name for name, _, _ in _rules(Policy(), datetime(2026, 1, 1, tzinfo=UTC), None)}
     for folder in ("transforms", "flows"):
         for file in (ROOT / folder).rglob("*.py"):
-            if file.name not in ("packing.py", "scoring.py"):  # their reasons are those of a context
+            if file.name not in ("packing.py", "scoring.py") and not DERIVES & set(file.parts):
                 found.update(_reasons(ast.parse(file.read_text("utf-8"))))
     return found
+
+
+DERIVES = {"claims", "facts", "topics", "summaries", "skills"}
+"""Folders whose reasons are those of decisions, as those of packing and scoring are of a context."""
 
 
 def _reasons(tree: ast.AST) -> Iterator[str]:

@@ -292,11 +292,12 @@ def test_summarised_detail_is_dropped_only_where_the_policy_says_so(tmp_path: Pa
     dropped = replace(kept, policy=policy)
     run_consolidate(dropped)
     done = run_publish(dropped)
-    assert done.detail["dropped"] == 6
+    covered = {name for refs in summaries(dropped)["source_refs"] for name in refs}
+    assert done.detail["dropped"] == len(covered) > 0
     found = Recall(dropped.lake, embedder=dropped.embedder).search(
         "harbour report", tenant="acme", user="ana", as_of=AS_OF
     )
-    assert "conversation" not in {memory.kind for memory in found}
+    assert not covered & {memory.id for memory in found}
     assert any(memory.kind == "summary" for memory in found)
 
 

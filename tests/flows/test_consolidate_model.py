@@ -104,6 +104,17 @@ def test_what_the_budget_does_not_cover_waits_for_the_next_run(tmp_path: Path, s
     assert facts(job, owner="user:ben") == [("lives_in", "cork", "positive", None)]
 
 
+def test_facts_by_rule_stay_until_a_model_has_answered(tmp_path: Path, server: ModelServer) -> None:
+    job = job_on(tmp_path / "lake")
+    night(job, tmp_path, "all", history())
+    by_rule = facts(job)
+    waiting = run_consolidate(with_model(job, server, budget_tokens=0))
+    assert waiting.detail["pending"] > 0
+    assert facts(job) == by_rule
+    run_consolidate(with_model(job, server))
+    assert {predicate for predicate, *_ in facts(job)} == {"lives_in"}
+
+
 def test_a_batch_is_sent_by_one_run_and_collected_by_a_later_one(tmp_path: Path, server: ModelServer) -> None:
     server.chat.plans = [Plan(looks=1) for _ in range(9)]  # type: ignore[attr-defined]
     job = job_on(tmp_path / "lake")

@@ -51,8 +51,8 @@ _PRETENCE = re.compile(
 )
 """What comes after it in the message is not meant as said."""
 _HANDED_OVER = re.compile(
-    r"\b(?:translat\w+|proof-?read\w*|paraphras\w+|rephras\w+|rewrite|summari[sz]e|correct|improve|edit"
-    r"|check|fix|review|spell-?check"
+    r"\b(?:draft|compose)\b[^.!?\n]{0,30}:|\b(?:translat\w+|proof-?read\w*|paraphras\w+|rephras\w+"
+    r"|rewrite|summari[sz]e|correct|improve|edit|check|fix|review|spell-?check"
     r"|explain|format)\b[^.!?\n]{0,40}(?::|\x00|\b(?:this|the following|my)\b[^.!?\n]{0,20}\b(?:sentence"
     r"|text|e-?mail|paragraph|letter|message|cv|bio)\b)"
     r"|^(?:subject|from|to|cc|betreff|von|date):\s|^dear \w+,?\s*$|\bhere(?:'s| is) (?:a|the|an|my) "

@@ -34,7 +34,7 @@ class Reading:
 _FIRST_PERSON = re.compile(r"(?:i|we|my|our|us|me|myself)$", re.IGNORECASE)
 _RELATIVE = re.compile(r"my\s+(.*?)(?:,?\s+(?-i:[^\W\d_a-z])\S*)?$", re.IGNORECASE)
 _DETERMINER = re.compile(r"(?:the|our|my|an?|all|any|every)\s+", re.IGNORECASE)
-_LOOSE = ("plans", "rule", "decided", "located_at", "goal", "deadline", "lives_in_address")
+_LOOSE = ("plans", "rule", "decided", "located_at", "goal", "deadline", "born_on")
 _OVER = re.compile(
     r"(?:anything|everything|all|amounts?|sums?|refunds?|payments?|payouts?|what is)\s+(?:above"
     r"|over|beyond)\s+(.*)$",
@@ -188,6 +188,7 @@ def _is_object(rule: Rule, text: str, start: int, end: int) -> bool:
 
 
 _MAY_POINT = ("rule", "located_at", "setting", "version")
+_WHERE = re.compile(r"(?:at|in|on) (?=\S)", re.IGNORECASE)
 _NEW_CLAUSE = re.compile(
     r"(?:,? (?:and|but|so|or)|,)\s+(?:i|we|my|our|he|she|it|they|you|the|please|so|then|not|never"
     r"|no|there|even|keep|plan|though|one|that|this|need|want|feel|stairs)\b.*",
@@ -243,6 +244,8 @@ def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -
         aspect = aspect_in(aspect) or bare(aspect.strip())
     if "not_a_choice" in rule.flags and aspect_in(shown):
         return None
+    if predicate == "located_at":
+        shown = _WHERE.sub("", shown, count=1) if _WHERE.match(shown) else shown
     before = groups.get("r") or ""
     text = rule.shape.format(f"{before} {bare(shown)}".strip())
     return Reading(rule, subject, predicate, aspect, text, rule.level, 0, 0)

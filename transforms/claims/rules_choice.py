@@ -41,7 +41,7 @@ CHOICES = (
         rf"){{0,3}}?(?:{DRINKS})(?: with [\w ]+?)?)(?=\s*(?:[,.;:!)]|$)| (?:these|now|in|every|at"
         r"|from|and|only|instead|after|before)\b)", aspect="drink"),
     Rule("prefers", "like my|take my|drink my|have my",
-        rf"{{L}}{{I}} (?:like|take|drink|have|prefer|love) my (?P<o>(?:{DRINKS}).+)",
+        rf"{{L}}{{I}}(?:'d| would)? (?:like|take|drink|have|prefer|love) my (?P<o>(?:{DRINKS}).+)",
         aspect="drink", most_words=6),
     Rule("prefers", " person",
         r"{L}(?:i'm|i am) (?:more of |rather |really |very much )?an? (?P<o>(?:[\w-]+ "
@@ -57,13 +57,15 @@ CHOICES = (
     Rule("prefers", "prefer",
         r"{L}{I}(?:'d| would)?(?: much| really)? prefer(?: to)?(?: have| take| stay in| stay at| "
         r"book| use| go by| travel by| fly with| sit in| get| be contacted by| write in| read| "
-        r"receive| work in| go with)? (?P<o>.+)", aspect="?", otherwise="likes", most_words=7),
+        r"receive| work in| go with)? (?P<o>(?!the (?!(?:aisle|window|middle|train|bus|metro|first "
+        r"row|exit))).+?)(?= over (?!\d)| than | to (?!\w+ (?:to|the))[\w+# -]{2,20}[.!]?$|$)",
+        aspect="?", otherwise="likes", most_words=7),
     Rule("prefers",
         "i usually|we usually|i always|we always|i mostly|we mostly|i normally|we normally|i "
         "generally|i only|we only|tend to|prefer to|i really always|i also always|we also usually",
             r"{L}(?:i|we)(?:(?: really| also)? (?:always|usually|mostly|normally|generally|only"
             r"|nearly always|tend to|prefer to))+ (?:stay (?:in|at)|book|sleep (?:in|at)|rent|take"
-            r"|go by|travel by|choose|reserve) (?P<o>.+)", aspect="?", most_words=7),
+            r"|go by|travel by|choose|reserve|order|drink) (?P<o>.+)", aspect="?", most_words=7),
     Rule("prefers", "fly with|fly on|flying with", r"{L}{I} (?:fly|flying) (?:with|on) (?P<o>{PLACE})",
         aspect="airline"),
     Rule("likes", "skip hostels|no hostels|no more hostels|skip hotels|no hotels",
@@ -113,5 +115,8 @@ CHOICES = (
     Rule("prefers", "go with|stick with|loyal to",
         r"{L}(?:i|we)(?: always|'m| am| usually| only)+ (?:go with|stick with|book with|loyal to) "
         r"(?P<o>{PLACE}(?: (?:Air|Airlines|Airways))?)(?= because| for| when|[,.;!]|$)", aspect="airline"),
+    Rule("prefers", "stay at|stay in|stay with",
+        r"{L}(?:i|we) (?:always|usually|mostly|normally|only) stay (?:at|in|with) (?P<o>{PLACE}(?: "
+        r"hotels)?)(?=[,.;!]|$| when| because| if)", aspect="lodging"),
 )
 RULES = CHOICES

@@ -128,5 +128,17 @@ HEALTH = (
         r"{L}(?:got the results[\w ]*: |turns out |diagnosis: )?it(?:'s|\u0020is) (?P<o>asthma"
         r"|diabetes|arthritis|migraine|epilepsy|coeliac disease|celiac disease|anaemia|anemia|adhd"
         r"|sciatica)\b"),
+    Rule("diet", " diet",
+        r"{L}(?:i'm|i am|we're) on an? (?:strict )?(?P<o>(?:(?!the|new|special|good|bad)[\w-]+) "
+        r"diet)\b"),
+    Rule("has_condition", "afraid of|scared of|terrified of",
+        r"{L}(?:i'm|i am)(?: really| very| a bit| quite)? (?:afraid|scared|terrified) of "
+        r"(?P<o>flying|heights|dogs|spiders|water|needles|lifts|elevators|the dark|snakes|crowds"
+        r"|thunder)", shape="fear of {}"),
+    Rule("takes", " mg ",
+        r"{L}(?:i|my {REL})(?: now| also)? (?:take|takes|am on|am taking) \d+ ?mg(?: of)? "
+        r"(?P<o>[\w-]+)"),
+    Rule("allergic_to", "intolerant to|intolerant of",
+        r"{L}(?:i'm|i am) (?:very |really )?intolerant (?:to|of) (?P<o>[\w-]+)(?=[,.;!]|$| and| so)"),
 )
 RULES = HEALTH

@@ -32,7 +32,7 @@ HOME = (
     Rule("lives_in", "home is", r"{L}(?:my )?home is(?: now| in)? (?P<o>{PLACE})"),
     Rule("lives_in", "my address|my home address|my new address|our address|my postal address",
         r"{L}(?:my|our) (?:home |new |current |postal )*address is(?: now)? (?P<o>\d+\w? [^.;\x00]+"
-        r"|[^\W\d][\w -]+ \d+\w?(?:, [^.;\x00]+)?)", most_words=12),
+        r"|[^\W\d][\w -]+ \d+\w?(?:, [^.;\x00]+)?)", most_words=12, flags=("loose",)),
     Rule("located_at", "address is|address:",
         r"{L}(?:the )?(?:new |current )?address of (?P<s>(?:the|our|my) [\w' -]+?) is(?: now)? "
         r"(?P<o>[^.;\x00]*\d[^.;\x00]*)", most_words=14),
@@ -56,8 +56,8 @@ HOME = (
             r"|behind|next to|opposite|above|below|beside|inside|near|by|outside) (?=the |an? |my "
             r"|our |(?-i:[A-Z])|\d|gate |floor |room |desk |platform |level )|(?=desk |room "
             r"|platform |gate |locker |bay |\d))(?!(?:the moment|moment|time|fire|holiday|leave"
-            r"|order|mess|fine|trouble|use|sale|its way|the way|a mess|a|broken|closed|open|too|so"
-            r"|very|not|being|good|great|going|running)\b).+)", most_words=14),
+            r"|order|mess|fine|trouble|use|details?|the details?|sale|its way|the way|a mess|a"
+            r"|broken|closed|open|too|so|very|not|being|good|great|going|running)\b).+)", most_words=14),
     Rule("located_at", "moved to",
         r"{L}(?P<s>(?:the|our) (?:[\w'-]+ ){0,2}(?:office|branch|warehouse|clinic|practice|shop"
         r"|store|school|depot|gym|studio|restaurant|headquarters|hq|lab|library|stop|meeting point"
@@ -94,7 +94,7 @@ HOME = (
     Rule("lives_in", "my place|ship to|deliver to|send it to|moved",
         r"{L}(?:please )?(?:(?:ship|deliver|send)(?: it| them| everything)? to (?:my place|my home"
         r"|my new address|us at home)|i've moved|we've moved|i moved|we moved|my new place): "
-        r"(?P<o>\d+\w? [^.;\x00]+)", most_words=10),
+        r"(?P<o>\d+\w? [^.;\x00]+)", most_words=10, flags=("loose",)),
     Rule("timezone", "ahead of you|behind you|i'm on |i am on |we're on |use ",
         r"{L}(?:i'm on |i am on |we're on )?(?P<o>(?-i:[A-Z])[a-z]+) time(?=[.,!]|$)"),
     Rule("located_at",

@@ -13,8 +13,8 @@ PET_CUES = "|".join(f"{whose} {what}" for what in PETS.split("|") for whose in (
 
 IDENTITY = (
     Rule("name", "my name|my full name|my first name",
-        r"{L}my (?:full |first |real )?name(?:'s| is)(?: spelled| now)? (?P<o>{NAME}(?: {NAME})?)",
-        most_words=3),
+        r"{L}my (?:full |first |real )?name(?:'s| is)(?: spelled| now)? (?P<o>{NAME}(?: "
+        r"{NAME}){0,2})", most_words=3),
     Rule("name", "call me|calls me",
         r"{L}(?:(?:please|just|you can|you may|everyone|everybody|people|friends|they|my friends"
         r"|most people) )*calls? me (?P<o>{NAME})(?=\s*(?:[,.!;)]|$)|\s+(?:please|instead|from now"
@@ -23,10 +23,13 @@ IDENTITY = (
         r"^\W*(?:(?:hi|hello|hey|hiya|good (?:morning|evening|afternoon|day)|morning|evening)(?: "
         r"there| all| everyone)?[,!.]? )?(?:i'm|i am) (?!(?:{LANG}|american|canadian|australian"
         r"|british|indian|brazilian|mexican|african|european|asian|catholic|muslim|jewish|christian"
-        r"|buddhist|hindu|vegan|vegetarian|celiac|coeliac)\b)(?P<o>{NAME})(?=,? (?:and i|from|i "
-        r"work|i'm|and i'm|by the way|btw|the new)\b|[.!,]|$)", most_words=2),
+        r"|buddhist|hindu|vegan|vegetarian|celiac|coeliac|done|ok|okay|ready|back|here|sure|fine"
+        r"|late|happy|glad|new|not|so|very|really|just|looking|sorry|free|busy|tired|lost|home"
+        r"|batman|done)\b)(?P<o>{NAME})(?=,? (?:and i|from|i work|i'm|and i'm|by the way|btw|the "
+        r"new)\b|[.!,]|$)", most_words=2),
     Rule("born_on", "birthday",
-        r"{L}(?:it's |it is )?my birthday(?:'s| is| falls)?(?: on)?(?: the)? (?P<o>{DATE})", keeps_time=True),
+        r"{L}(?:it's |it is )?my birthday(?:'s| is| falls)?(?: on| in)?(?: the)? (?P<o>{DATE})",
+        keeps_time=True),
     Rule("born_on", "i was born|i'm born|i am born",
         r"{L}i (?:was|am) born (?:on |in )(?:the )?(?P<o>{DATE}|(?:19|20)\d\d)", keeps_time=True),
     Rule("comes_from", "i was born|i grew up|we grew up",
@@ -82,9 +85,9 @@ IDENTITY = (
     Rule("comes_from", "born and raised|raised in|i hail from|originally from",
         r"{L}(?:i was |i'm |i am )?(?:born and (?:raised|bred) in|raised in|i hail from|originally "
         r"from) (?P<o>{PLACE})"),
-    Rule("comes_from", "i come from|i'm from|i am from",
-        r"{L}(?:i come|i'm|i am) from an? (?:small |tiny |little )?(?:village|town|island|city"
-        r"|farm) (?:outside|near|in|outside of|close to|by) (?P<o>{PLACE})"),
+    Rule("comes_from", "i come from|i'm from|i am from|originally from",
+        r"{L}(?:i come|i'm|i am)(?: originally)? from an? (?:small |tiny |little )?(?:village|town"
+        r"|island|city|farm) (?:outside|near|in|outside of|close to|by) (?P<o>{PLACE})"),
     Rule("age",
         "i'm 1|i'm 2|i'm 3|i'm 4|i'm 5|i'm 6|i'm 7|i'm 8|i'm 9|i am 1|i am 2|i am 3|i am 4|i am 5"
         "|i am 6|i am 7|i am 8",
@@ -101,9 +104,26 @@ IDENTITY = (
             r"|basic|better|pretty good|quite good)\b"),
     Rule("speaks", "mother tongue|first language|native language",
         r"{L}(?P<o>{LANG}) is my (?:mother tongue|first language|native language|native tongue)"),
+    Rule("comes_from",
+        "italian|german|french|spanish|dutch|american|canadian|australian|british|indian|brazilian"
+        "|mexican|polish|portuguese|swedish|danish|norwegian|finnish|irish|scottish|greek|turkish"
+        "|japanese|chinese|korean|russian|ukrainian|austrian|swiss|belgian|czech|hungarian|romanian"
+        "|nigerian|kenyan|egyptian",
+            r"{L}(?:i'm|i am)(?: half| originally| actually)? (?P<o>italian|german|french|spanish"
+            r"|dutch|american|canadian|australian|british|indian|brazilian|mexican|polish"
+            r"|portuguese|swedish|danish|norwegian|finnish|irish|scottish|greek|turkish|japanese"
+            r"|chinese|korean|russian|ukrainian|austrian|swiss|belgian|czech|hungarian|romanian"
+            r"|nigerian|kenyan|egyptian)(?=[,.;!]|$| and i| but| so| by birth)"),
+    Rule("speaks", "bilingual|trilingual",
+        r"{L}(?:i'm|i am) (?:bilingual|trilingual)(?: in|,|:)? (?P<o>{LANG}(?:(?:,? and|,) "
+        r"{LANG})*)", is_list=True),
 )
 
 FAMILY = (
+    Rule("has_pet", "called|named",
+        r"{L}(?:i|we)(?:'ve got|'ve| have got| have| own| adopted| got| just got) an? "
+        r"(?P<r>(?:[\w-]+ ){0,2}(?:{PET}|greyhound|labrador|poodle|beagle|terrier|collie|spaniel"
+        r"|dachshund|husky|retriever|pug|corgi)),? (?:called|named) (?P<o>{NAME})", most_words=2),
     Rule("has_pet", "died|passed away",
         r"{L}(?:my|our) (?P<o>{PET})(?:,? {NAME})? (?:died|passed away|has died)", operation="retract"),
     Rule("has_pet",
@@ -111,8 +131,8 @@ FAMILY = (
         "|goldfish|snake",
             r"{L}(?:i|we)(?:'ve got|'ve| have got| have| own| adopted| got| just got| keep)(?: "
             r"also)? (?P<o>(?:an? |one |two |three |four |five |\d+ |several )(?:new |old |little "
-            r"|big |small |young |rescue )*(?:{PET})(?:s|ies)?)(?: (?:called|named))?(?P<z> "
-            r"{NAME}(?: and {NAME})?)?", most_words=6),
+            r"|big |small |young |rescue )*(?:{PET})(?:s|ies)?)(?!,? (?:called|named) "
+            r"{NAME})(?![\w-])", most_words=6),
     Rule("has_pet", PET_CUES,
         r"\b(?:my|our) (?:(?:old|little|big|sweet|new|rescue|lovely) )*(?P<r>{PET})(?:'s name is|,"
         r"| is called| is named)? (?:called |named )?(?P<o>{NAME})", most_words=2),
@@ -134,16 +154,22 @@ FAMILY = (
         r"{L}my (?:other|better) half is (?:[\w ]+ and )?(?:called |named )?(?P<o>{NAME})",
         shape="partner {}", most_words=2),
     Rule("has_relative", "father of|mother of|mum of|dad of|mom of|parent of|parents of",
-        r"{L}(?:i'm|i am|as) an? (?:proud |single |busy )?(?:father|mother|mum|mom|dad|parent) of "
-        r"(?P<o>one|two|three|four|five|six|twins|triplets|\d)\b", shape="{} children"),
+        r"{L}(?:i'm|i am|as) (?:an?|the) (?:proud |single |busy )?(?:father|mother|mum|mom|dad"
+        r"|parent) of (?P<o>one|two|three|four|five|six|twins|triplets|\d)\b", shape="{} children"),
     Rule("has_pet",
         "adopted|greyhound|labrador|poodle|beagle|terrier|collie|spaniel|dachshund|husky|retriever",
             r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)? (?:adopted|got|bought|rescued"
             r"|have) (?P<o>an? (?:[\w-]+ ){0,2}(?:greyhound|labrador|poodle|beagle|terrier|collie"
             r"|spaniel|dachshund|husky|retriever|pug|corgi|boxer|whippet|siamese|maine coon"
-            r"|{PET}))\b", most_words=5),
+            r"|{PET}))\b(?!,? (?:called|named) {NAME})", most_words=5),
     Rule("has_pet", "say goodbye|put down|put our|lost our|lost my|rehomed",
         r"{L}(?:i|we)(?:'ve)? (?:had to (?:say goodbye to|put down)|lost|said goodbye to|rehomed) "
         r"(?:my|our) (?:old |dear |sweet )?(?P<o>{PET})\b", operation="retract"),
+    Rule("has_relative",
+        "best friend is|wife is|husband is|partner is|girlfriend is|boyfriend is|fiancé is|fiancée "
+        "is",
+            r"{L}my (?P<r>best friend|wife|husband|partner|girlfriend|boyfriend|fiancée?) is "
+            r"(?P<o>(?!(?:{LANG}|american|canadian|british|indian|mexican|brazilian|muslim|catholic"
+            r"|jewish)\b){NAME})(?=[,.;!]|$)", most_words=2),
 )
 RULES = (*IDENTITY, *FAMILY)

@@ -160,5 +160,26 @@ PLANS = (
     Rule("decided", "decided",
         r"{L}(?:i'm|i am|we're|we are) not going to (?P<o>[\w ]+?),? (?:that's )?decided",
         polarity="negative", most_words=10),
+    Rule("plans", "getting a|buying a|adopting a|building a|opening a|starting a|hosting a|having a",
+        r"{L}(?:i'm|i am|we're|we are) (?P<o>(?:getting|buying|adopting|building|opening|starting"
+        r"|hosting) (?:an?|our) [^,.;!?]+? (?:in|on|next|this) [^,.;!?]+)", keeps_time=True, most_words=12),
+    Rule("goal", "training for",
+        r"{L}(?:i'm|i am|we're|we are)(?: currently| now)? training for (?P<o>(?:an?|the|my) "
+        r"[^,.;!?]+)", keeps_time=True, most_words=8),
+    Rule("plans",
+        "my flight|my appointment|my interview|my surgery|my operation|my wedding|our flight|our "
+        "wedding|my check-up|my train|my scan",
+            r"{L}(?:my|our) (?P<o>(?:[\w'-]+ )?(?:flight|appointment|interview|surgery|operation"
+            r"|wedding|check-up|train|scan) is (?:on|at|in|next|this|tomorrow)\b[^.;!?]*)",
+            keeps_time=True, most_words=10),
+    Rule("plans", "meeting",
+        r"{L}(?:i|we)(?: have|'ve got) (?P<o>an? (?:[\w'-]+ )?meeting with [\w ]+? (?:on|next) "
+        r"(?:{DATE}|the) ?[^.;!?]*)", keeps_time=True, most_words=12),
+    Rule("plans", "i'll be in |we'll be in |i will be in |we will be in ",
+        r"{L}(?:i'll|we'll|i will|we will) be (?P<o>in {PLACE} (?:from|until|till|on|next|for"
+        r"|between|this|in) [^.;!?]+)", keeps_time=True, most_words=12),
+    Rule("plans", "meeting with",
+        r"{L}(?:my|our) (?P<o>meeting with [\w ]+? is (?:on|next) {DATE}[^.;!?]*)",
+        keeps_time=True, most_words=12),
 )
 RULES = PLANS

@@ -108,5 +108,28 @@ REPLIES = (
     Rule("prefers", "text me|e-mail me|email me|write me|message me|call me",
         r"{L}(?:please )?(?P<o>text|e-?mail|message|call) me(?= instead|,? (?:don't|do not|never"
         r"|rather than|not) )", aspect="contact"),
+    Rule("prefers",
+        "in bullet|in tables|in full sentences|in plain text|in markdown|in json|in prose|as a "
+        "table|as tables|as bullet",
+            r"{L}(?:please )?(?:always )?(?:answer|reply|respond|write|format (?:it|everything"
+            r"|your answers)|summari[sz]e|give me (?:answers|everything|summaries))(?: \w+)? (?:in"
+            r"|as) (?P<o>bullet points|bullets|(?:a )?tables?|full sentences|plain text|markdown"
+            r"|json|prose)", aspect="format"),
+    Rule("prefers", "be concise|be brief|be short|be detailed|to the point",
+        r"{L}(?:please |i want you to |i'd like you to |always |you should )+be (?P<o>concise|brief"
+        r"|short|detailed|to the point)(?= with me| please|[,.;!]|$| in your)",
+        aspect="length", flags=("unreal",)),
+    Rule("rule",
+        "don't want meetings|don't want calls|do not want meetings|don't want any meetings|don't "
+        "want any calls",
+            r"{L}(?:i|we) (?:don't|do not) want (?:any )?(?P<o>(?:meetings|calls) (?:before|after"
+            r"|on|at) [\w: ]+)", shape="no {}", most_words=5),
+    Rule("prefers", "|".join(f"in {language}" for language in LANGUAGES.split("|")),
+        r"{L}(?:i want|i'd like|i need|i prefer|give me|please give me) (?:all |my |your "
+        r")?(?:replies|answers|responses|summaries|everything|messages) in (?P<o>{LANG})\b",
+        aspect="language", flags=("unreal",)),
+    Rule("prefers", "everything in|all in",
+        rf"{{L}}(?:i need|i'd like|i like) everything in (?P<o>{_UNIT})\b",
+        aspect="units", flags=("unreal",)),
 )
 RULES = REPLIES

@@ -43,5 +43,7 @@ RULINGS = (
         most_words=20, keeps_time=True),
     Rule("rule", "always ", rf"^\W*(?:please |and please |so please )(?P<o>always {_ORDER}\b.+)",
         most_words=25, keeps_time=True),
+    Rule("rule", "from now on", rf"from now on,? (?:please )?(?P<o>{_ORDER}\b.+)",
+        most_words=25, keeps_time=True),
 )
 RULES = RULINGS

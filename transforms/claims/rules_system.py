@@ -21,16 +21,17 @@ TOOLS = (
         r"using) (?P<o>(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)", operation="retract", most_words=3),
     Rule("uses", "switched|moved from|migrated",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)* (?:switched|moved|migrated"
-        r"|changed)(?: over)? from (?P<o>(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)(?= to "
-        r"(?-i:[A-Z]))", operation="retract", most_words=3, flags=("not_a_choice",)),
+        r"|changed)(?: over)? from (?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)(?= "
+        r"to (?-i:[A-Z]|i[A-Z]))", operation="retract", most_words=3, flags=("not_a_choice",)),
     Rule("uses", "switched|moved from|migrated",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)* (?:switched|migrated|changed"
-        r"|moved)(?: over)?(?: from [\w .+#-]+?)? to (?P<o>(?-i:[A-Z])[\w.+#-]*(?: "
+        r"|moved)(?: over)?(?: from [\w .+#-]+?)? to (?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#-]*(?: "
         r"(?-i:[A-Z])[\w.+#-]*)*)", level="firm", most_words=3, flags=("not_a_choice",)),
     Rule("uses", "i use |we use |using|i'm using|also use|now use|still use",
         r"{L}(?:i|we)(?: now| also| mostly| mainly| still| only| always|'ve been|'m|'re| am| are)* "
-        r"us(?:e|ing) (?P<o>(?-i:[A-Z])[\w.+#/-]*(?: (?-i:[A-Z0-9])[\w.+#-]*)*(?:(?:,| and|, and) "
-        r"(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)*)", is_list=True, most_words=4),
+        r"us(?:e|ing) (?:an? )?(?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#/-]*(?: "
+        r"(?-i:[A-Z0-9])[\w.+#-]*)*(?:(?:,| and|, and) (?-i:[A-Z])[\w.+#-]*(?: "
+        r"(?-i:[A-Z])[\w.+#-]*)*)*)", is_list=True, most_words=4),
     Rule("uses", "wheelchair|hearing aid|screen reader|walking stick|crutches",
         r"{L}i use (?P<o>an? (?:wheelchair|hearing aid|screen reader|walking stick|walker|white "
         r"cane|cpap machine))"),
@@ -57,10 +58,16 @@ TOOLS = (
         r"machine|drone|van))\b", most_words=7),
     Rule("account", "username|user name|handle|login",
         r"{L}my (?:user ?name|handle|login)(?: (?:on|for|at) (?P<a>(?-i:[A-Z])[\w.-]*))? is "
-        r"(?P<o>@?[\w.-]+)"),
+        r"(?P<o>@?[\w.-]+)(?! on)"),
+    Rule("account", "username|user name|handle|login",
+        r"{L}my (?:user ?name|handle|login) is (?P<o>@?[\w.-]+) (?:on|at|for) "
+        r"(?P<a>(?-i:[A-Z])[\w.-]*)"),
+    Rule("account", "username|handle|login",
+        r"{L}my (?P<a>(?-i:[A-Z])[\w.-]*) (?:user ?name|handle|login) is (?P<o>@?[\w.-]+)"),
     Rule("account", "i'm on the|i am on the|we're on the|we are on the|still on the",
-        r"{L}(?:i'm|i am|we're|we are)(?: still| now)? on the (?P<o>(?-i:[A-Z])\w+ plan)(?: (?:of"
-        r"|at|with) (?P<a>(?-i:[A-Z])[\w.-]*))?"),
+        r"{L}(?:i'm|i am|we're|we are)(?: still| now)? on the (?P<o>(?:(?-i:[A-Z])\w+|free|pro"
+        r"|basic|team|premium|business|enterprise|starter|standard) plan)(?: (?:of|at|with) "
+        r"(?P<a>(?-i:[A-Z])[\w.-]*))?"),
     Rule("uses", "ditched|replaced|dropped|abandoned|swapped",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| finally| recently)? (?:ditched|replaced|dropped"
         r"|abandoned|swapped) (?P<o>(?-i:[A-Z])[\w.+#-]*)(?= (?:for|with|by|in favour of) )",
@@ -79,6 +86,19 @@ TOOLS = (
     Rule("uses", "i work with|i work in|i write everything in|i do everything in",
         r"{L}i (?:do everything|write everything|keep everything|take notes|write notes|keep my "
         r"notes) in (?P<o>(?-i:[A-Z])[\w.+#-]*)", most_words=3),
+    Rule("owns",
+        "iphone|ipad|macbook|kindle|playstation|xbox|galaxy|pixel|thinkpad|surface|steam deck"
+        "|nintendo",
+            r"{L}(?:i|we)(?: have|'ve got| own) (?P<o>an? (?:new |old )?(?:iphone|ipad|macbook"
+            r"|kindle|playstation|xbox|galaxy|pixel|thinkpad|surface|steam deck|nintendo)(?: (?:pro"
+            r"|air|max|mini|plus|ultra|switch|\d+\w*))*)\b", most_words=7),
+    Rule("uses", "phone is a|laptop is a|computer is a|camera is a|tablet is a|phone is an|laptop is an",
+        r"{L}my (?:main |work |new |home |current )?(?:phone|laptop|computer|camera|tablet) is an? "
+        r"(?P<o>(?:(?:old|new|used) )?(?-i:[A-Z])[\w-]*(?: [\w-]+)?)(?=[,.;!]|$| and| with| so| "
+        r"from)", most_words=4),
+    Rule("uses", "team uses|company uses|office uses|department uses",
+        r"{L}(?:my|our) (?:team|company|office|department) uses (?P<o>(?-i:[A-Z])[\w.+#-]*(?: "
+        r"(?-i:[A-Z])[\w.+#-]*)*)", most_words=3),
 )
 
 SYSTEMS = (
@@ -131,5 +151,20 @@ SYSTEMS = (
         r"|prices?|rates?) to (?P<o>{MONEY})"),
     Rule("costs", "charges|charge ",
         r"{L}(?P<s>(?:the|our|my) [\w -]+?) charges(?: us| me)? (?P<o>{MONEY})"),
+    Rule("costs",
+        "my rent is|our rent is|the rent is|mortgage is|membership is|phone bill is|subscription is",
+            r"{L}(?P<s>(?:my|our|the) (?:rent|mortgage|(?:[\w-]+ )?membership|phone bill"
+            r"|subscription|commute)) is(?: now)? (?P<o>{MONEY})"),
+    Rule("limit", "upload size|file size|body size|attachment size|message size",
+        r"{L}(?:the|our) (?:max(?:imum)? )?(?P<s>(?:[\w-]+ )?(?:upload|file|body|attachment|message"
+        r"|image)) size is(?: now)? (?P<o>\d[\d.,]* ?(?:mb|gb|kb|tb))", aspect="size"),
+    Rule("limit", "raised to|lowered to|went up to|increased to",
+        r"{L}(?:the|our) (?P<s>(?:[\w-]+ )?(?:rate |request )?(?:limit|quota)) (?:was|has been"
+        rf"|is) (?:raised|lowered|increased) to (?P<o>{_AMOUNT}{_PER})", aspect="="),
+    Rule("costs", "price of|cost of",
+        r"{L}the (?:price|cost) of (?P<s>(?:the |a |our )?[\w -]+?) is(?: now)? (?P<o>{MONEY})"),
+    Rule("costs", "we pay|i pay",
+        r"{L}(?:i|we) pay (?P<o>{MONEY}) for (?P<s>(?:the |my |our )?[\w -]+?)(?=[,.;!]|$| and| but"
+        r"| at| now)"),
 )
 RULES = (*TOOLS, *SYSTEMS)

@@ -17,7 +17,8 @@ TASTES = (
     Rule("likes", "hate|dislike|can't stand|cannot stand|can't bear|loathe|detest|despise|hates",
         r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?)(?: really| absolutely| still| just| honestly| "
         r"also)* (?:hates?|dislikes?|can't (?:stand|bear)|cannot (?:stand|bear)|loathes?|detests?"
-        r"|despises?) (?P<o>(?!to\b|when\b).+)", polarity="negative", most_words=7),
+        r"|despises?) (?P<o>(?!to\b|when\b|up\b|by\b|for\b|in\b|on\b|still\b|the fact).+)",
+        polarity="negative", most_words=7),
     Rule("likes", "stand |stand the", r"\b(?:and|but)(?: i)? (?:still )?can't (?:stand|bear) (?P<o>.+)",
         polarity="negative", most_words=6),
 
@@ -143,5 +144,30 @@ TASTES = (
     Rule("habit", "quit smoking|stopped smoking|given up smoking|gave up smoking",
         r"{L}(?:i|we)(?:'ve| have)? (?:quit|stopped|given up|gave up) (?P<o>smoking|gambling"
         r"|biting my nails|skipping breakfast)", operation="retract"),
+    Rule("habit", "don't smoke|do not smoke|don't vape|don't gamble|don't drive|do not drive",
+        r"{L}(?:i|we) (?:don't|do not) (?P<o>smoke|vape|gamble|drive)(?=[,.;!]|$| and| at all| so)",
+        polarity="negative"),
+    Rule("likes", " loves | love | likes | like | enjoys | enjoy | adores ",
+        r"{L}(?P<s>my (?:{REL}|kids|children|family)(?:,? {NAME},?)?) (?:really |also |absolutely "
+        r"|just )?(?:loves?|likes?|enjoys?|adores?) (?P<o>(?!(?:to|it|that|this|these|those|your"
+        r"|you|how|when|where|what|my|his|her|their|him|them|being|the|me|us)\b).+)", most_words=5),
+    Rule("likes", "like to |love to |enjoy to",
+        r"{L}{I} (?:like|love) to (?P<o>(?:cook|read|swim|hike|travel|dance|paint|draw|bake|garden"
+        r"|ski|surf|sing|run|climb|camp|fish|knit|write|cycle|sail|play (?:the )?\w+)\b(?! (?:this"
+        r"|it|that|you|them)\b)[^,.;!?]*)", most_words=6),
+    Rule("likes", "interested in",
+        r"{L}(?:i'm|i am)(?: really| very| also| quite)? interested in (?P<o>(?!(?:the|a|an|your"
+        r"|this|that|buying|booking|joining|learning|hearing|knowing|seeing|getting|working|finding"
+        r"|any|more|one|it)\b)[\w-]+(?: (?:and )?[\w-]+){0,2})(?=[,.;!]|$)"),
+    Rule("likes", "my hobby|my hobbies|my passion",
+        r"{L}my (?:main |only |biggest )?(?:hobby|hobbies|passion|passions)(?: is| are) (?P<o>.+)",
+        is_list=True, most_words=5),
+    Rule("habit", "i play |i collect |we play ",
+        r"{L}{I} (?P<o>play the \w+|play (?:violin|guitar|piano|drums|cello|chess|tennis|golf"
+        r"|football|basketball|volleyball|badminton|hockey|bass)|collect (?!(?:it|them|my|the|this"
+        r"|that|data)\b)\w+(?: \w+)?)(?=[,.;!]|$| and| in | since| with)", most_words=5),
+    Rule("habit", "for breakfast|for lunch|for dinner",
+        r"{L}(?:i|we) (?:always|usually|normally) (?P<o>(?:have|eat|drink|make) (?!(?:this|it"
+        r"|that)\b)[\w -]+? for (?:breakfast|lunch|dinner))", most_words=8),
 )
 RULES = TASTES

@@ -22,7 +22,8 @@ WORK = (
     Rule("works_as", "retired", r"{L}(?:i'm|i am)(?: now| happily| already)? (?P<o>retired)\b"),
     Rule("works_as", "work as |works as |working as |worked as ",
         r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?)(?:'ve been|'m| am| is)?(?: currently| now| "
-        r"also)? work(?:s|ing)? as (?P<o>(?:an? |the )?[\w' -]+)", most_words=6),
+        r"also)? work(?:s|ing)? as (?P<o>(?:an? |the )?[\w'-]+(?: (?!(?:at|for|in|with|on|and|by"
+        r"|from|near)\b)[\w'-]+)*)", most_words=6),
     Rule("works_as", OCCUPATION_CUES,
         r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?){be} (?:an?|the|now an?|now the) (?P<o>(?:(?!(?:big"
         r"|huge|bit|lousy|bad|good|great|terrible|former|retired|your|better|not)\b)[\w-]+ "
@@ -57,12 +58,13 @@ WORK = (
         r"{L}(?:i'm|i am|we're|we are)(?: now| the new \w+)? (?:on|in|with) the (?P<o>[\w-]+(?: "
         r"[\w-]+)? team)\b"),
     Rule("reports_to", "boss|manager|supervisor|team lead",
-        r"{L}my (?:new |current |direct |line )*(?:boss|manager|supervisor|team lead)(?:'s| is)(?: "
-        r"now| still)?(?: called| named)? (?P<o>{NAME}(?: {NAME})?)(?=\s*(?:[,.;:!)]|$)| (?:and|now"
-        r"|so|since|but)\b)"),
+        r"{L}my (?:new |current |direct |line )*(?:boss|manager|supervisor|team lead)(?:'s "
+        r"name)?(?:'s| is)(?: now| still)?(?: called| named)? (?P<o>{NAME}(?: "
+        r"{NAME})?)(?=\s*(?:[,.;:!)]|$)| (?:and|now|so|since|but)\b)"),
     Rule("reports_to", "report to|reporting to",
         r"{L}(?:i|we)(?:'m| am|'ll)?(?: now| currently)? report(?:ing)? (?:directly )?to "
-        r"(?P<o>{NAME}(?: {NAME})?)"),
+        r"(?P<o>{NAME}(?: {NAME})?|the (?:[\w-]+ )?(?:ceo|cto|cfo|coo|director|head of [\w-]+|vp "
+        r"of [\w-]+|manager|board))"),
     Rule("works_on", "working on", r"{L}{Im} working on (?P<o>(?:the|a|an|our) .+)", most_words=6),
     Rule("studies", "studying|learning|i study |i'm taking|we study ",
         r"{L}{Im} (?:studying|learning)(?: for)? (?P<o>(?!(?:to|how|that|from|a lot|a ton|so much"
@@ -133,10 +135,11 @@ WORK = (
             r"job is at|i(?:'ve)? (?:accepted (?:an|the) offer (?:from|at))) (?P<o>{PLACE}(?: & "
             r"{NAME})?)"),
     Rule("works_at",
-        "i work nights|i work days|i work shifts|work part-time|work full-time|work part time|both "
-        "work|all work",
+        "i work remotely|i work from home|i work nights|i work days|i work shifts|work part-time"
+        "|work full-time|work part time|both work|all work",
             r"{L}(?:i|we)(?: both| all)? work(?: nights| days| shifts| part[- ]time| full[- ]time| "
-            r"mornings)? (?:at|for) (?P<o>(?!(?:home|night|the moment|free)\b).+)", most_words=6),
+            r"mornings| remotely| from home)? (?:at|for) (?P<o>(?!(?:home|night|the moment"
+            r"|free)\b).+)", most_words=6),
     Rule("reports_to",
         "i answer to|my boss|my manager|my supervisor|my team lead|our team lead|my line manager"
         "|our boss|our manager",
@@ -152,13 +155,13 @@ WORK = (
         r"for (?:the|my|an?) (?P<o>(?:[\w-]+ ){1,4}(?:exam|test|certification|licen[cs]e))\b"),
     Rule("studies",
         "master's|masters|bachelor|degree|phd|doctorate|majoring|enrolled|diploma|evening course"
-        "|course in|classes|lessons",
+        "|course in|classes|lessons|taking a",
             r"{L}(?:i'm|i am|i've been)(?: currently| now| also)* (?:doing|taking|finishing"
             r"|pursuing|working on|enrolled in|majoring in|starting)(?: an?| my| the)? "
             r"(?:(?:part-time |online |evening )?(?:master's|masters|bachelor's|degree|phd"
             r"|doctorate|diploma|course|major|classes|lessons)(?: degree)? (?:in|on) "
-            r")?(?P<o>(?!(?:it|this|that|the|my|a|an)\b)[\w-]+(?: [\w-]+){0,2}?)(?= classes| "
-            r"lessons| course| on the side| at| in |[,.;!]|$| this| part)", most_words=4),
+            r")?(?P<o>(?!(?:it|this|that|the|my|a|an)\b)[\w-]+(?: [\w-]+){0,2}?)(?= class| classes"
+            r"| lessons| course| on the side| at| in |[,.;!]|$| this| part)", most_words=4),
     Rule("studies", " studies ",
         r"{L}(?P<s>my {REL}(?:,? {NAME},?)?) (?:studies|is studying|is learning) (?P<o>(?!(?:hard"
         r"|at|in|a lot|abroad)\b)[\w -]+?)(?= at | in | with |[,.;!]|$)", most_words=4),
@@ -181,5 +184,29 @@ WORK = (
     Rule("responsible_for", "contact for|person for|owner of",
         r"{L}the (?:contact|contact person|person|right person|owner) (?:for|of) (?P<s>(?:the |our "
         r"|all )?[\w' -]+?) is(?: now)? (?P<o>{NAME})"),
+    Rule("works_as", "ceo|cto|cfo|coo|founder|owner|head of|director of|president|treasurer|captain",
+        r"{L}(?:i'm|i am) (?:the |a |an )?(?P<o>(?:ceo|cto|cfo|coo|(?:co-)?founder|owner|(?:vice "
+        r")?president|treasurer|captain)(?: (?:of|at) (?!the (?:day|week))[\w ]+?)?)(?=[,.;!]|$| "
+        r"and| so| now)", most_words=7),
+    Rule("works_as", "work in ",
+        r"{L}{I} work in (?P<o>marketing|sales|finance|hr|it|healthcare|education|hospitality"
+        r"|retail|logistics|construction|insurance|banking|procurement|advertising|publishing"
+        r"|research|consulting|law|tech|customer (?:support|service)|public relations|real estate"
+        r"|accounting|agriculture|tourism)\b"),
+    Rule("works_at", "work as |works as |working as ",
+        r"{L}i(?:'ve been|'m| am)? work(?:ing)? as (?:an? |the )?(?:[\w-]+ ){1,4}?(?:at|for|with) "
+        r"(?P<o>(?:the |an? )?{PLACE}|(?:an?|the) (?:[\w-]+ ){0,3}(?:startup|company|firm|bank"
+        r"|school|hospital|clinic|agency|university|bakery|shop|charity|museum|chain of [\w ]+))",
+        most_words=6),
+    Rule("works_at", "no longer with|no longer at|not with",
+        r"{L}(?:i'm|i am) (?:no longer (?:with|at|employed (?:at|by))) (?P<o>{PLACE})", operation="retract"),
+    Rule("reports_to",
+        "our new team lead|my new boss|my new manager|our new manager|our new boss|is my boss|is "
+        "my manager|my supervisor|my team lead|our team lead",
+            r"{L}(?P<o>{NAME}(?: {NAME})?) is (?:now )?(?:my|our) (?:new )?(?:team lead|boss"
+            r"|manager|supervisor|line manager)\b", most_words=3),
+    Rule("responsible_for", "point of contact|contact person|go-to person|in charge",
+        r"{L}(?P<o>{NAME}) is (?:now )?(?:the|our|my) (?:point of contact|contact person|contact"
+        r"|go-to person) for (?P<s>.+?)(?=[,.;!]|$| now| until| while)", most_words=3),
 )
 RULES = WORK
