@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing", "topics", "reconcile")
+GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile")
+Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
 
 def main() -> int:
@@ -35,25 +37,28 @@ def main() -> int:
     return 0
 
 
-def _group(group: str, sizes: list[int], folder: Path) -> None:
-    """Every measurement runs in a process of its own, so that its peak memory is its own."""
+def _steps(group: str) -> Steps:
+    """Measurements of a group, in order; each runs in a process of its own: its peak memory is its own."""
     if group == "night":
         from benchmarks.night import STEPS
-
-        for size in sizes:
-            for step in STEPS:
-                _spawn(f"night:{step}", size, folder / str(size))
+    elif group == "sleep":
+        from benchmarks.sleep import STEPS
     elif group == "topics":
-        from benchmarks.topics import STEPS as TOPIC_STEPS
+        from benchmarks.topics import STEPS
+    else:
+        from benchmarks.facts_reconcile import STEPS
+    return STEPS
 
-        for step in TOPIC_STEPS:
-            _spawn(f"topics:{step}", sizes[0], folder / f"topics-{sizes[0]}")
-    elif group == "reconcile":
-        from benchmarks.facts_reconcile import STEPS as RECONCILE_STEPS
 
-        for step in RECONCILE_STEPS:
-            size = min(sizes) if step == "near" else max(sizes)
-            _spawn(f"reconcile:{step}", size, folder / f"reconcile-{size}")
+def _group(group: str, sizes: list[int], folder: Path) -> None:
+    if group in ("night", "sleep"):
+        for size in sizes:
+            for step in _steps(group):
+                _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")
+    elif group in ("topics", "reconcile"):
+        for step in _steps(group):
+            size = max(sizes) if group == "reconcile" and step != "near" else min(sizes)
+            _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")
     else:
         for size in sizes if group == "recall" else sizes[:1]:
             _spawn(group, size, folder / f"{group}-{size}")
@@ -86,18 +91,8 @@ def _child(options: argparse.Namespace) -> None:
         with RESULTS.open("a") as file:
             file.write(f"{line}\n")
 
-    if group == "night":
-        from benchmarks.night import STEPS
-
-        STEPS[step](folder, size, emit)
-    elif group == "topics":
-        from benchmarks.topics import STEPS as TOPIC_STEPS
-
-        TOPIC_STEPS[step](folder, size, emit)
-    elif group == "reconcile":
-        from benchmarks.facts_reconcile import STEPS as RECONCILE_STEPS
-
-        RECONCILE_STEPS[step](folder, size, emit)
+    if step:
+        _steps(group)[step](folder, size, emit)
     elif group == "recall":
         from benchmarks.recall import run as run_recall
 

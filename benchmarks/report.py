@@ -32,6 +32,7 @@ GROUPS = {
     "night": "The night: each step, and its floor in the same run",
     "recall": "Recall, warm, end to end, the index on disk",
     "landing": "Landing one row at a time",
+    "sleep": "Consolidation: all of it, a night with one percent more, nothing new",
     "topics": "Topics: found among planted vectors and conversations; floor: k-means told the number",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }

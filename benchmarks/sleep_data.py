@@ -1,4 +1,4 @@
-"""Input of the consolidation benchmark, made by a seed: sessions of users with topics, facts and tool runs."""
+"""Input of the consolidation benchmark, by a seed: sessions of users with topics, facts and tool runs."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
+from lake.addresses import header_key, plain_http_url, shown
 from lake.lake import Lake
 from transforms.model_requests import Model
 
@@ -74,30 +74,13 @@ class ModelConfig(BaseModel):
     max_batch_bytes: int = Field(100_000_000, ge=1_000, le=1_000_000_000)
     """Size of its file (OpenAI takes 200 MB)."""
 
-    @field_validator("base_url")
-    @classmethod
-    def _is_plain_http_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("must be an http or https address")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("must hold no user, password, query or fragment; give the key as api_key")
-        _ = parts.port  # raises ValueError if it is none
-        return url.rstrip("/")
-
-    @field_validator("api_key")
-    @classmethod
-    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
-        text = key.get_secret_value() if key else ""
-        if not all("!" <= c <= "~" for c in text):
-            raise ValueError("must be printable ASCII without blanks; is there a line break at its end?")
-        return key
+    _base_url = field_validator("base_url")(plain_http_url)
+    _api_key = field_validator("api_key")(header_key)
 
     @property
     def endpoint(self) -> str:
         """Host, port if any, and path of ``base_url``: what may be shown."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.netloc.lower()}{parts.path}"
+        return shown(self.base_url)
 
     @property
     def key(self) -> str:

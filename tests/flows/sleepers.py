@@ -95,7 +95,9 @@ def claims(job: Job) -> pl.DataFrame:
 
 def facts(job: Job, **equal: str) -> list[tuple[Any, ...]]:
     """Predicate, object, polarity and why it was retired, of standing facts by validity."""
-    rows = revisions.standing(job.lake, FACTS).filter(pl.lit(True), *(pl.col(n) == v for n, v in equal.items()))
+    rows = revisions.standing(job.lake, FACTS).filter(
+        pl.lit(True), *(pl.col(n) == v for n, v in equal.items())
+    )
     shown = rows.sort("predicate", "valid_from", "object_key")
     return list(shown.select("predicate", "object_key", "polarity", "retired_reason").iter_rows())
 
