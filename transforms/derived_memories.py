@@ -8,6 +8,7 @@ import polars as pl
 
 from transforms import ids, retention
 from transforms.embedding import DERIVED_TEXTS, hashed_texts
+from transforms.facts.belief import current
 from transforms.policy import Policy
 from transforms.schemas import FACTS, MEMORIES, PROCEDURES, SUMMARIES, Table
 from transforms.search_text import search_texts
@@ -23,7 +24,9 @@ _NOTHING = {
 }
 
 
-def live_rows(rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime) -> pl.DataFrame:
+def live_rows(
+    rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime, known_at: datetime | None = None
+) -> pl.DataFrame:
     """Rows of one of ``PUBLISHED`` that may be served at an instant.
 
     Args:
@@ -31,32 +34,32 @@ def live_rows(rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime)
         table: Which.
         policy: Retention.
         as_of: A fact must be held and valid then, and no row past its expiry.
+        known_at: What the lake held by then counts, instead of what it held at ``as_of``.
 
     Returns:
         The rows with ``event_at`` and their effective ``expires_at``: the first of the expiry asked
         for, the end of validity, and the time to live, counted from the last confirmation or episode.
     """
-    shaped = {FACTS.name: _held_facts, SUMMARIES.name: _summaries, PROCEDURES.name: _skills}[table.name]
+    if table is FACTS:
+        shaped = _held_facts(rows, as_of, known_at or as_of)
+    else:
+        shaped = _summaries(rows) if table is SUMMARIES else _skills(rows)
     due = retention.expiry_expr(policy.retention)
-    return shaped(rows, as_of).with_columns(expires_at=due).filter(retention.is_live(as_of))
+    return shaped.with_columns(expires_at=due).filter(retention.is_live(as_of))
 
 
-def _held_facts(facts: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    now = retention.instant(as_of)
-    is_held = pl.col("retired_at").is_null() & (pl.col("valid_from") <= now)
-    return facts.filter(is_held).with_columns(
+def _held_facts(facts: pl.DataFrame, as_of: datetime, known_at: datetime) -> pl.DataFrame:
+    return current(facts, known_at, as_of).with_columns(
         event_at="last_confirmed_at", expires_at=pl.min_horizontal("expires_at", "valid_until")
     )
 
 
-def _summaries(summaries: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    del as_of
+def _summaries(summaries: pl.DataFrame) -> pl.DataFrame:
     return summaries.with_columns(event_at="last_event_at", kind=pl.lit("summary"))
 
 
-def _skills(procedures: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+def _skills(procedures: pl.DataFrame) -> pl.DataFrame:
     """Procedures that are suggested; lessons and patterns as they are."""
-    del as_of
     is_offered = (pl.col("kind") != "procedure") | pl.col("is_suggested")
     none = pl.lit(None, MEMORIES.polars["expires_at"])
     return procedures.filter(is_offered).with_columns(event_at="last_event_at", expires_at=none)

@@ -56,6 +56,7 @@ def main(lake: str, config: str, source: str) -> dict[str, Any]:
 
     def publish(step: Planted) -> dict[str, Any]:
         shell.run_embed = step
+        shell.run_consolidate = Planted("consolidate")
         shell.run_publish = Planted("publish")
         return {**told(shell.publish(**call)), "tries": step.tries}
 

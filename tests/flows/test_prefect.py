@@ -112,8 +112,12 @@ def test_a_night_publishes_and_returns_counts(server: PrefectServer, night: dict
     assert [(s["name"], s["state"]) for s in manifest["steps"]] == [
         ("ingest", "done"),
         ("embed", "done"),
+        ("consolidate", "done"),
         ("publish", "done"),
     ]
+    consolidated = manifest["steps"][2]
+    assert consolidated["facts"]["added"] > 0
+    assert "diff" not in consolidated  # its sentences would outlive an erasure in Prefect's database
     ingested = manifest["steps"][0]
     left_out = sum(ingested["left_out"].values())
     outcomes = ingested["landed"] + ingested["duplicates"] + ingested["quarantined"] + left_out
