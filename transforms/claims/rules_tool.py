@@ -26,29 +26,30 @@ RULES = (
     Rule("limit", "max ", rf"\bmax(?:imum)? (?P<s>\w+) size(?: is|:| =) ?(?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "quota exceeded",
         rf"quota exceeded: (?P<o>{_AMOUNT}{_PER}) for (?:project |key |user )?(?P<s>[\w.-]+)", aspect="="),
-    Rule("limit", "includes", rf"(?:the )?(?P<s>[\w -]+?) includes (?P<o>{_AMOUNT}{_PER})", aspect="="),
-    Rule("costs", "price:", r"(?:the )?(?P<s>[\w -]+?) includes [^.]*\. price: (?P<o>{MONEY})"),
-    Rule("costs", "ticket:|pass:|fee:", r"(?P<s>(?:[\w-]+ )?(?:ticket|pass|fee)): (?P<o>{MONEY})"),
+    Rule("limit", "includes", rf"(?:the )?(?P<s>[\w -]{{1,40}}?) includes (?P<o>{_AMOUNT}{_PER})",
+        aspect="="),
+    Rule("costs", "price:", r"(?:the )?(?P<s>[\w -]{1,40}?) includes [^.]{0,80}\. price: (?P<o>{MONEY})"),
+    Rule("costs", "ticket:|pass:|fee:", r"(?P<s>(?:[\w-]{1,40} )?(?:ticket|pass|fee)): (?P<o>{MONEY})"),
     Rule("version", '"version"',
-        r'"(?:service|name|package|app|component|image)": ?"(?P<s>[^"]+)"[^{{}}]*?"version": '
-        r'?"(?P<o>v?\d[\w.+-]*)"'),
+        r'"(?:service|name|package|app|component|image)": '
+        r'?"(?P<s>[^"]{1,60})"[^{}]{0,200}?"version": ?"(?P<o>v?\d[\w.+-]*)"'),
     Rule("version", ".",
-        r"^(?:version of )?(?P<s>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)(?: version)?[ :] "
+        r"^(?:version of )?(?P<s>[A-Za-z][\w-]{0,40}(?: [A-Z][\w-]{0,40})?)(?: version)?[ :] "
         r"?(?P<o>v?\d+\.\d+\.\d+[\w.-]*)(?= |$|\))"),
-    Rule("setting", "is set to", r"(?P<a>\b[\w]+[._][\w.]*) is set to (?P<o>[\w.:/-]+)"),
+    Rule("setting", "is set to", r"(?P<a>\b\w{1,40}[._][\w.]{0,40}) is set to (?P<o>[\w.:/-]{1,100})"),
     Rule("setting", "=",
-        r"(?:^|(?<=[,:.;] )|(?<=\n))(?P<a>[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*) ?= "
-        r"?(?P<o>[\w.:/-]+)(?=,|\s|$)"),
+        r"(?:^|(?<=[,:.;] )|(?<=\n))(?P<a>[a-z][a-z0-9]{0,40}(?:[._-][a-z0-9]{1,40}){0,5}) ?= "
+        r"?(?P<o>[\w.:/-]{1,100})(?=,|\s|$)"),
     Rule("located_at", ":",
-        r"(?:^|(?<=\. ))(?P<s>(?-i:[A-Z])[\w-]*(?: [\w-]+){0,3}): (?P<o>\d+\w? "
+        r"(?:^|(?<=\. ))(?P<s>(?-i:[A-Z])[\w-]{0,40}(?: [\w-]+){0,3}): (?P<o>\d+\w? "
         rf"(?-i:(?:[A-Z][\w'-]+ ){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
-    Rule("deadline", "deadline", r"(?:^|(?<=\. ))(?P<s>[\w -]+?) deadline(?: is|:) (?P<o>{DATE})",
+    Rule("deadline", "deadline", r"(?:^|(?<=\. ))(?P<s>[\w -]{1,40}?) deadline(?: is|:) (?P<o>{DATE})",
         keeps_time=True),
-    Rule("version", "/", r"\b(?P<s>[a-z][a-z-]+)/(?P<o>\d+\.\d+\.\d+)\b"),
+    Rule("version", "/", r"\b(?P<s>[a-z][a-z-]{1,40})/(?P<o>\d+\.\d+\.\d+)\b"),
     Rule("located_at", "located at",
-        r"(?P<s>(?:the |our )?[\w' -]+?) is located at (?P<o>\d+\w? (?-i:(?:[A-Z][\w'-]+ "
+        r"(?P<s>(?:the |our )?[\w' -]{1,40}?) is located at (?P<o>\d+\w? (?-i:(?:[A-Z][\w'-]+ "
         rf"){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
     Rule("limit", "allows up to",
-        r"(?:your |the )?(?P<s>[\w -]+?) allows(?: up to)? (?P<o>\d[\d.,]*k? ?(?:users|seats"
+        r"(?:your |the )?(?P<s>[\w -]{1,40}?) allows(?: up to)? (?P<o>\d[\d.,]*k? ?(?:users|seats"
         r"|projects|requests|calls|members)(?: per \w+)?)", aspect="="),
 )
