@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import publish, published
+from flows.consolidate import run_consolidate
 from flows.embed import run_embed
 from flows.job import Job
 from flows.nightly import run_nightly
@@ -25,10 +26,11 @@ from transforms.schemas import RUNS
 
 
 def night(tmp_path: Path, count: int, **options: object) -> Job:
-    """A lake of that many rows, embedded and published."""
+    """A lake of that many rows, embedded, consolidated and published."""
     job = job_on(tmp_path / "lake", **options)  # type: ignore[arg-type]
     ingest(job, write(tmp_path / f"{count}.jsonl", [row(n) for n in range(count)]))
     run_embed(job)
+    run_consolidate(job)
     run_publish(job)
     return job
 
@@ -53,7 +55,10 @@ def test_new_rows_a_new_policy_or_force_build_a_new_generation(tmp_path: Path) -
     shorter = Policy(retention=RetentionPolicy(medium_term_seconds=10 * 86_400))
     job = job_on(tmp_path / "lake", policy=shorter)
     published = run_publish(job)
-    assert (published.generation, published.rows_out) == ("gen-000003", 0)
+    assert published.generation == "gen-000003"
+    # Episodes have expired; what was distilled of them has a longer life of its own.
+    assert published.rows_out == published.detail["summaries"] + published.detail["facts"]
+    assert published.detail["expired"] == 5
     assert run_publish(job).state == "unchanged"
     assert run_publish(job, force=True).generation == "gen-000004"
 
@@ -218,10 +223,17 @@ def test_status_shows_what_is_live_kept_and_behind(tmp_path: Path, command: Comm
 
 
 def test_a_table_put_back_and_grown_to_the_same_version_builds_anew(tmp_path: Path) -> None:
-    job = night(tmp_path, 2)
+    def grown(count: int) -> Job:
+        job = job_on(tmp_path / "lake")
+        ingest(job, write(tmp_path / f"{count}.jsonl", [row(n) for n in range(count)]))
+        run_embed(job)
+        run_publish(job)
+        return job
+
+    job = grown(2)
     tables = tmp_path / "lake" / "tables"
     shutil.copytree(tables, tmp_path / "backup")
-    night(tmp_path, 3)
+    grown(3)
     shutil.rmtree(tables)
     shutil.copytree(tmp_path / "backup", tables)
     before = load_manifest(job.lake, live(job))

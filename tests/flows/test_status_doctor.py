@@ -41,7 +41,7 @@ def test_status_counts_what_is_held(lake: Path, command: Command) -> None:
     assert counts == {"acme": (5, 3, 1), "other": (1, 1, 0)}
     assert {q["reason"]: q["rows"] for q in data["quarantine"]} == {"naive_time": 1, "truncated_json": 1}
     assert [v["vectors"] for v in data["vectors"]] == [6]
-    assert {run["step"] for run in data["last_runs"]} == {"ingest", "embed", "publish"}
+    assert {run["step"] for run in data["last_runs"]} == {"ingest", "embed", "consolidate", "publish"}
     assert data["landed_segments"] == 1
     assert data["expired"] == 1
     assert (data["index"]["rows"], data["index"]["commits_behind"]) == (5, 0)
@@ -107,7 +107,7 @@ def test_an_index_removed_by_hand_is_built_anew(lake: Path, command: Command) ->
     assert (said.code, said.error["code"]) == (LakeError.exit_code, "lake")
     assert "gen-000001" in said.error["message"]
     steps = command("--lake", lake, "--json", *AT, "nightly").json["steps"]
-    assert [step["state"] for step in steps] == ["unchanged", "unchanged", "done"]
+    assert [step["state"] for step in steps] == ["unchanged", "unchanged", "unchanged", "done"]
     assert command("--lake", lake, "doctor", "--json").json["passed"]
 
 

@@ -8,12 +8,15 @@ from transforms.claims.rule import Rule
 
 TASTES = (
     Rule("likes",
-        "n't like|not like|dont like|n't enjoy|not enjoy|n't love|not love|longer like|longer enjoy"
-        "|longer love|never liked|never like|n't really like|n't really enjoy|n't much like|n't "
+        "n't like|not like|dont like|n't enjoy|not enjoy|n't love|not love"
+        "|never liked|never like|n't really like|n't really enjoy|n't much like|n't "
         "care for|n't particularly|n't even like|not really like",
             r"{L}(?:i|we)(?: really| honestly| actually| still| just| also)* (?:don't|do not|dont"
-            r"|no longer|never)(?: really| much| particularly| even)? (?:like|enjoy|love|care for) "
+            r"|never)(?: really| much| particularly| even)? (?:like|enjoy|love|care for) "
             r"(?P<o>(?!to\b).+)", polarity="negative", most_words=8),
+    Rule("likes", "no longer like|no longer enjoy|no longer love|no longer care",
+        r"{L}(?:i|we)(?: really| honestly| actually| just| also)* no longer(?: really| much)? "
+        r"(?:like|enjoy|love|care for) (?P<o>(?!to\b).+)", operation="retract", most_words=8),
     Rule("likes", "hate|dislike|can't stand|cannot stand|can't bear|loathe|detest|despise|hates",
         r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?)(?: really| absolutely| still| just| honestly| "
         r"also)* (?:hates?|dislikes?|can't (?:stand|bear)|cannot (?:stand|bear)|loathes?|detests?"

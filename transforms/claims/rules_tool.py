@@ -22,6 +22,9 @@ RULES = (
     Rule("limit", "limit|quota",
         r"(?P<s>\b(?:rate|request|upload|size|memory|storage) (?:limit|quota))(?: is|:| =| of) "
         rf"?(?P<o>{_AMOUNT}{_PER})", aspect="="),
+    Rule("limit", " limit of | limit for | limit on | quota of | quota for | quota on ",
+        r"\b(?P<a>(?:rate|request|upload|size|memory|storage) (?:limit|quota)) (?:of|for|on) "
+        rf"(?:the )?(?P<s>[\w.-]{{1,40}}(?: [\w-]{{1,40}}){{0,2}}?)(?: is|:| =) ?(?P<o>{_AMOUNT}{_PER})"),
     Rule("limit", "limit is", rf"\blimit is (?P<o>{_AMOUNT}{_PER})(?: for this (?P<s>\w+))", aspect="="),
     Rule("limit", "max ", rf"\bmax(?:imum)? (?P<s>\w+) size(?: is|:| =) ?(?P<o>{_AMOUNT}{_PER})", aspect="="),
     Rule("limit", "quota exceeded",
