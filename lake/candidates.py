@@ -108,8 +108,16 @@ def ranked(found: Candidates, policy: Policy, filters: Filters, limit: int | Non
     order = order[is_answer[order]]
     hashes = [rows[i]["content_hash"] for i in order]
     threshold = policy.recall.duplicate_cosine
-    originals = scoring.originals(hashes, found.vectors[order], threshold=threshold, limit=limit)
+    originals = scoring.originals(hashes, _comparable(found)[order], threshold=threshold, limit=limit)
     return Ranked(found, scores, order, originals)
+
+
+def _comparable(found: Candidates) -> NDArray[np.float32]:
+    """Vectors by which rows are taken for one another: none for a summary, which repeats what it cites."""
+    is_digest = [row["kind"] == "summary" and row["source_refs"] != [row["memory_id"]] for row in found.rows]
+    if not any(is_digest):
+        return found.vectors
+    return np.where(np.array(is_digest)[:, None], np.float32(0), found.vectors)
 
 
 def _answers(rows: Sequence[dict[str, Any]], relevance: Floats, policy: Policy) -> NDArray[np.bool_]:

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.__main__ import main
-from lake import tables
+from lake import revisions, tables
 from lake.lake import open_lake
 from lake.recall import Recall
 from tests.flows.lakes import REPOSITORY, Command, files_below
 from transforms import ids
 from transforms.memories import live
 from transforms.policy import Policy
-from transforms.schemas import EPISODES, QUARANTINE, STORED
+from transforms.schemas import EPISODES, FACTS, PROCEDURES, QUARANTINE, STORED
 
 SAMPLES = REPOSITORY / "samples"
 EXPECTED = json.loads((SAMPLES / "expected.json").read_text("utf-8"))
@@ -128,6 +128,57 @@ def test_a_planted_question_has_its_answer(
     for natural in question.get("absent_ids", ()):
         assert ids_by_natural[natural]
         assert not ids_by_natural[natural] & set(names), natural
+
+
+CHANGES = [*EXPECTED["planted"]["changes"], *EXPECTED["planted"]["contradictions"]]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGES, ids=lambda name: name)
+def test_a_planted_change_supersedes_what_was_said_before(
+    before: str,
+    after: str,
+    demo: dict[str, Any],
+    episodes: pl.DataFrame,
+    ids_by_natural: dict[str, set[str]],
+) -> None:
+    """A fact is never read from the assistant's words; where it only passed a tool's on, the tool's count."""
+    facts = revisions.standing(demo["lake"], FACTS)
+
+    def resting_on(natural: str) -> list[dict[str, Any]]:
+        rows = episodes.filter(pl.col("episode_id").is_in(ids_by_natural[natural]))
+        if rows["role"][0] == "assistant":
+            session = episodes.join(rows, on=["tenant_id", "user_id", "session_id"], how="semi")
+            rows = session.filter(pl.col("role") == "tool")
+        named = rows["episode_id"].to_list()
+        rows = facts.filter(pl.col("source_refs").list.set_intersection(named).list.len() > 0)
+        return rows.to_dicts()
+
+    new = {fact["fact_id"]: fact for fact in resting_on(after)}
+    replaced = [fact for fact in resting_on(before) if fact["superseded_by"] in new]
+    assert replaced, (before, after)
+    for fact in replaced:
+        assert fact["retired_reason"] == "superseded"
+        assert new[fact["superseded_by"]]["supersedes"] == fact["fact_id"]
+        assert new[fact["superseded_by"]]["valid_from"] >= fact["valid_from"]
+
+
+def test_planted_fixes_are_lessons_and_transient_failures_are_none(
+    demo: dict[str, Any], ids_by_natural: dict[str, set[str]]
+) -> None:
+    skills = revisions.standing(demo["lake"], PROCEDURES).filter(pl.col("kind") == "lesson")
+    taught = {name for refs in skills["source_refs"] for name in refs}
+    for failure, fix in EXPECTED["planted"]["fixes"]:
+        assert (ids_by_natural[failure] | ids_by_natural[fix]) & taught, fix
+    fixed = {failure for failure, _ in EXPECTED["planted"]["fixes"]}
+    for failure in set(EXPECTED["planted"]["transient"]) - fixed:
+        assert not ids_by_natural[failure] & taught, failure
+
+
+def test_nothing_is_read_from_injected_or_untrusted_orders(demo: dict[str, Any]) -> None:
+    facts = revisions.standing(demo["lake"], FACTS)
+    assert not facts["fact"].str.contains("(?i)ignore previous|approve refunds").any()
+    assert facts.filter(pl.col("source") == "tool_result")["confidence"].max() <= 0.4 + 1e-6
+    assert facts.filter(pl.col("source") == "tool_result")["trust"].max() <= 0.4 + 1e-6
 
 
 @pytest.fixture(scope="module")
