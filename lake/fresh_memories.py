@@ -19,7 +19,7 @@ from transforms.embedding import with_text_hash
 from transforms.memories import memories
 from transforms.policy import Policy
 from transforms.schemas import INSTANT
-from transforms.search_text import search_text
+from transforms.search_text import query_text
 
 if TYPE_CHECKING:
     from lake.embedders.protocol import Embedder
@@ -65,7 +65,7 @@ class FreshMemories:
         if not len(places):
             return None
         cosine = dots(held.vectors[places], vector)
-        matched = bm25([held.counts[i] for i in places], search_text(query))
+        matched = bm25([held.counts[i] for i in places], query_text(query))
         names = np.array(held.rows["memory_id"].gather(places).to_list(), dtype=np.str_)
         by_words = [i for i in np.lexsort((names, -matched))[:count] if matched[i] > 0]
         best = np.unique([*np.lexsort((names, -cosine))[:count], *by_words])

@@ -28,7 +28,7 @@ from lake.lake import Lake
 from lake.scope import Scope
 from transforms import ids
 from transforms.schemas import MEMORIES
-from transforms.search_text import search_text
+from transforms.search_text import query_text
 
 __all__ = [
     "POINTER",
@@ -152,7 +152,7 @@ class Generation:
         """``texts`` prepared, one scan a table, not yet run."""
         from lance.query import MatchQuery
 
-        words = MatchQuery(search_text(query), "search_text")
+        words = MatchQuery(query_text(query), "search_text")
         return [
             self.dataset(entry.name).scanner(
                 columns=[*columns, "_score"],

@@ -10,6 +10,7 @@ from transforms import ids, retention
 from transforms.embedding import DERIVED_TEXTS, hashed_texts
 from transforms.facts.belief import current
 from transforms.policy import Policy
+from transforms.predicate_words import predicate_words
 from transforms.schemas import FACTS, MEMORIES, PROCEDURES, SUMMARIES, Table
 from transforms.search_text import search_texts
 
@@ -46,6 +47,11 @@ def live_rows(
         shaped = _summaries(rows) if table is SUMMARIES else _skills(rows)
     due = retention.expiry_expr(policy.retention)
     return shaped.with_columns(expires_at=due).filter(retention.is_live(as_of))
+
+
+def _asked_for(table: Table) -> pl.Expr:
+    """Words that a row is asked for by, beside those it holds."""
+    return pl.lit(" ") + predicate_words() if table is FACTS else pl.lit("")
 
 
 def _held_facts(facts: pl.DataFrame, as_of: datetime, known_at: datetime) -> pl.DataFrame:
@@ -87,7 +93,7 @@ def derived_memories(rows: pl.DataFrame, vectors: pl.DataFrame, table: Table) ->
         memory_id=table.key[0],
         tier=pl.lit(tier),
         text=text,
-        search_text=search_texts(joined[text]),
+        search_text=search_texts(joined[text]) + _asked_for(table),
         content_hash=ids.row_ids(joined, "tenant_id", text),
         access_count=pl.lit(0, pl.Int32),
         last_accessed_at="event_at",

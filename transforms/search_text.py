@@ -15,6 +15,26 @@ def search_text(text: str) -> str:
     return text if text.isascii() else _EMOJI.sub(lambda m: f" emoji{ord(m.group()):x} ", text)
 
 
+_QUESTION = """
+a an the of in on at to for from by with about into over and or but if is are was were be been am do does did
+has have had will would can could should shall may might must what which who whom whose where when why how not
+no it its this that these those there i me my you your he she him her his they them their we us our please tell
+say says said
+"""
+_ASKING = frozenset(_QUESTION.split())
+_WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+
+
+def query_text(query: str) -> str:
+    """What full-text search is asked: the question without the words that only make it one.
+
+    ``does`` and ``not`` would find every row that says "does not". A question of nothing else is asked
+    as it is. English only: in other languages every word counts.
+    """
+    kept = [word for word in _WORDS.findall(query) if word.lower().replace("’", "'") not in _ASKING]
+    return search_text(query) if not kept or not query.isascii() else " ".join(kept)
+
+
 def search_texts(texts: pl.Series) -> pl.Series:
     """``search_text`` of each; only rows that hold an emoji are touched."""
     has_emoji = texts.str.contains(f"[{_RANGES}]").fill_null(False)
