@@ -243,7 +243,8 @@ SUMMARIES = Table(
             "sentences",
             pl.String,
             "JSON list of {text, role, by, episode_id, sources, event_at, start, end, is_cut, trust,"
-            " importance, score, expires_at}: each sentence with its source; start and end are null where it is no quote",
+            " importance, score, expires_at}: each sentence with its source; start and end are null where"
+            " it is no quote",
             is_personal=True,
         ),
         Column("missing_source_count", pl.Int32, "Episodes it covers that the lake no longer holds"),

@@ -16,10 +16,10 @@ def search_text(text: str) -> str:
 
 
 _QUESTION = """
-a an the of in on at to for from by with about into over and or but if is are was were be been am do does did
-has have had will would can could should shall may might must what which who whom whose where when why how not
-no it its this that these those there i me my you your he she him her his they them their we us our please tell
-say says said
+a an the of in on at to for from by with about into over and or but if is are was were be been am do does
+did has have had will would can could should shall may might must what which who whom whose where when
+why how not no it its this that these those there i me my you your he she him her his they them their we
+us our please tell say says said
 """
 _ASKING = frozenset(_QUESTION.split())
 _WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
