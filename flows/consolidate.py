@@ -18,11 +18,13 @@ from flows.embed import embed_tables
 from flows.job import Job, StepResult, record, step
 from flows.notes import hint, mark_of
 from flows.portions import Portion, Scope, portions
+from flows.reclaim import reclaim
 from lake import lineage, revisions, tables
 from lake.revisions import Writer
 from transforms import ids
 from transforms.claims.extract import EXTRACTOR
 from transforms.derived_memories import PUBLISHED
+from transforms.embedding import EMBEDDED
 from transforms.schemas import DERIVED, EPISODES, LINEAGE, MODEL_RESULTS
 
 STATE = "state/consolidated.json"
@@ -93,6 +95,8 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
         superseded, retired or withdrawn.
     """
     with step(job, "consolidate") as result, tables.held_open():
+        if not job.is_dry:  # a topic needs the vectors of its episodes
+            embed_tables(job, EMBEDDED, StepResult("embed", result.started_at))
         marks = {table.name: lineage.mark(job.lake, table) for table in (EPISODES, *_WRITTEN)}
         seen = None if complete else _load(job)
         scope = _scope(job, seen)
@@ -107,6 +111,8 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
             result.detail["diff"] = done.facts.diff
         if job.is_dry:
             return result
+        if scope.is_complete:
+            reclaim(job)
         if writer.rows_written:
             _tidy(job)
         embedding = StepResult("embed", result.started_at)

@@ -17,7 +17,7 @@ from transforms.embedding import hashed_texts
 from transforms.facts.near import object_groups
 from transforms.facts.reconcile import reconcile
 from transforms.model_claims import extract_with, extractor_of
-from transforms.schemas import CLAIMS, DECISIONS, FACTS, Table
+from transforms.schemas import CLAIMS, DECISIONS, FACTS
 
 UNIT = [*OWNER, "subject_key", "predicate"]
 """Claims that can meet: one subject and predicate of one owner."""
@@ -37,27 +37,29 @@ class FactsDone:
 
 def consolidate_facts(portion: Portion, done: FactsDone) -> None:
     """Read claims from the new episodes of a portion and fold anew what they touch."""
-    drawn = _drawn(portion, done)
+    drawn, pending = _drawn(portion, done)
+    waiting = _waiting(portion, pending)
     fresh = drawn.join(_held_ids(portion, drawn), on="claim_id", how="anti")
     portion.writer.add(CLAIMS, fresh)
     done.claims += fresh.height
     units = drawn.select(UNIT).unique()
     claims = pl.concat([drawn, _held(portion, units).join(drawn, on="claim_id", how="anti")])
+    # Where a model still owes answers, what another extractor read of these owners stays as it is.
+    claims = claims.join(waiting, on=OWNER, how="anti")
     if portion.scope.is_complete or claims.height:
         policy = portion.job.policy
         groups = object_groups(claims, _vectors(portion, claims), policy)
         folded = reconcile(claims, groups, policy)
-        # While a model still owes answers, what another extractor read stays: nothing is withdrawn.
-        is_partial = portion.scope.is_complete and done.pending > 0
-        before = _kept(portion.before(FACTS, units), folded.facts, FACTS, is_partial=is_partial)
+        before = portion.before(FACTS, units).join(waiting, on=OWNER, how="anti")
         facts = portion.writer.revise(FACTS, before, folded.facts)
-        decided = _decide(portion, claims, folded.decisions, is_partial=is_partial)
+        decided = _decide(portion, claims, waiting, folded.decisions)
         _count(portion, done, before, facts, decided)
 
 
-def _kept(before: pl.DataFrame, after: pl.DataFrame, table: Table, *, is_partial: bool) -> pl.DataFrame:
-    """What a derivation speaks for; a partial one only for the rows it comes to."""
-    return before.join(after, on=table.key, how="semi") if is_partial else before
+def _waiting(portion: Portion, pending: list[str]) -> pl.DataFrame:
+    """Owners of episodes that a model has not answered for; only a complete run meets other claims."""
+    rows = portion.light.filter(pl.col("episode_id").is_in(pending)) if portion.scope.is_complete else None
+    return portion.light.clear().select(OWNER) if rows is None else rows.select(OWNER).unique()
 
 
 def extractor(portion: Portion) -> str:
@@ -66,9 +68,10 @@ def extractor(portion: Portion) -> str:
     return EXTRACTOR if model is None else extractor_of(model)
 
 
-def _drawn(portion: Portion, done: FactsDone) -> pl.DataFrame:
-    """Claims of the new episodes; those that wait for a model are counted."""
+def _drawn(portion: Portion, done: FactsDone) -> tuple[pl.DataFrame, list[str]]:
+    """Claims of the new episodes, and ids of those that wait for a model."""
     job, episodes = portion.job, portion.fresh.drop("owner")
+    pending: list[str] = []
     if job.model is None:
         found = extract(episodes, job.policy)
         claims, refused = found.claims, found.refused
@@ -79,9 +82,9 @@ def _drawn(portion: Portion, done: FactsDone) -> pl.DataFrame:
         claims, refused, pending = extract_with(
             job.model, episodes, job.policy, lambda texts: count_tokens(texts, encoding)
         )
-        done.pending += len(pending)
+    done.pending += len(pending)
     done.refused.update(refused["reason"].to_list())
-    return claims
+    return claims, pending
 
 
 def _held_ids(portion: Portion, drawn: pl.DataFrame) -> pl.DataFrame:
@@ -109,11 +112,12 @@ def _vectors(portion: Portion, claims: pl.DataFrame) -> pl.DataFrame:
     return hashed.join(vectors, on="text_hash").select("fact", "vector").unique("fact")
 
 
-def _decide(portion: Portion, claims: pl.DataFrame, decisions: pl.DataFrame, *, is_partial: bool) -> Changes:
+def _decide(
+    portion: Portion, claims: pl.DataFrame, waiting: pl.DataFrame, decisions: pl.DataFrame
+) -> Changes:
     keys = claims.select(item_id="claim_id")
     held = portion.before(DECISIONS, keys).filter(pl.col("item_kind") == "claim")
-    before = _kept(held, decisions, DECISIONS, is_partial=is_partial)
-    return portion.writer.revise(DECISIONS, before, decisions)
+    return portion.writer.revise(DECISIONS, held.join(waiting, on=OWNER, how="anti"), decisions)
 
 
 def _count(portion: Portion, done: FactsDone, before: pl.DataFrame, facts: Changes, decided: Changes) -> None:

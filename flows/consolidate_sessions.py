@@ -26,11 +26,17 @@ def consolidate_sessions(portion: Portion, counts: Counter[str]) -> None:
     tried = portion.revise(ATTEMPTS, portion.sessions, attempts(portion.in_sessions, policy))
     counts["conversations"] += described.rows.height
     counts["attempts"] += tried.rows.height
-    talks = _owners_rows(portion, CONVERSATIONS, described)
-    tries = _owners_rows(portion, ATTEMPTS, tried)
-    skills = [procedures(tries, policy), lessons(tries, policy)]
-    _revise_skills(portion, ["procedure", "lesson"], tried, pl.concat(skills), counts)
-    _revise_skills(portion, ["pattern"], described, patterns(talks, policy), counts)
+    owners = _owners(portion)
+    tries = _owners_rows(portion, ATTEMPTS, owners, tried)
+    talks = _owners_rows(portion, CONVERSATIONS, owners, described)
+    skills = [procedures(tries, policy), lessons(tries, policy), patterns(talks, policy)]
+    found = portion.revise(PROCEDURES, owners, pl.concat(skills))
+    counts["skills"] += found.rows.height
+
+
+def _owners(portion: Portion) -> pl.DataFrame:
+    """Owners whose skills are counted anew: those with news, in a complete run all of them."""
+    return (portion.light if portion.scope.is_complete else portion.sessions).select(OWNER).unique()
 
 
 def _described(portion: Portion, counts: Counter[str]) -> pl.DataFrame:
@@ -42,30 +48,9 @@ def _described(portion: Portion, counts: Counter[str]) -> pl.DataFrame:
     return rows
 
 
-def _changed_owners(changes: Changes) -> pl.DataFrame:
-    return changes.rows.select(OWNER).unique()
-
-
-def _owners_rows(portion: Portion, table: Table, changes: Changes) -> pl.DataFrame:
-    """What stands, after this run, of all sessions of the owners that the changes are of."""
-    owners = _changed_owners(changes)
-    stood = alive(portion.before(table, owners)).join(owners, on=OWNER, how="semi")
+def _owners_rows(portion: Portion, table: Table, owners: pl.DataFrame, changes: Changes) -> pl.DataFrame:
+    """What stands, after this run, of all sessions of some owners."""
+    stood = alive(portion.before(table, owners))
     news = pl.concat([changes.added, changes.changed])
-    gone = changes.rows.select(table.key)
-    kept = stood.join(gone, on=table.key, how="anti")
+    kept = stood.join(changes.rows.select(table.key), on=table.key, how="anti")
     return pl.concat([kept, alive(news)]).sort(table.sort_by)
-
-
-def _revise_skills(
-    portion: Portion, kinds: list[str], changes: Changes, skills: pl.DataFrame, counts: Counter[str]
-) -> None:
-    """Take up the skills of some kinds of the owners that the changes are of."""
-    owners = _changed_owners(changes)
-    mine = pl.col("kind").is_in(kinds)
-    before = portion.before(PROCEDURES, owners).filter(mine)
-    if not portion.scope.is_complete:
-        found = portion.writer.revise(PROCEDURES, before, skills)
-    else:  # owners whose sessions are as they were keep their skills
-        living = portion.light.select(OWNER).unique().join(owners, on=OWNER, how="anti")
-        found = portion.writer.revise(PROCEDURES, before.join(living, on=OWNER, how="anti"), skills)
-    counts["skills"] += found.rows.height

@@ -53,7 +53,8 @@ def consolidate_topics(portion: Portion, counts: Counter[str]) -> Memberships:
     portion.writer.revise(TOPICS, topics, found)
     moved = portion.writer.revise(TOPIC_MEMBERS, members, now)
     decided = pl.concat([joined.decisions, done.decisions])
-    _decide(portion, decided.unique("item_id", keep="last", maintain_order=True), counts)
+    decided = decided.unique("item_id", keep="last", maintain_order=True)
+    _decide(portion, decided, now.select(OWNER).unique(), counts)
     counts["joined"] += moved.added.filter(pl.col("topic_id") != "").height
     counts["waiting"] += now.filter(pl.col("topic_id") == "").height
     return Memberships(owners, now, _touched(members, moved))
@@ -107,9 +108,16 @@ def with_vectors(portion: Portion, episodes: pl.DataFrame) -> pl.DataFrame:
     return hashed.join(held, on="text_hash", how="left").drop("text_hash", "embedding_text")
 
 
-def _decide(portion: Portion, decisions: pl.DataFrame, counts: Counter[str]) -> None:
-    """Record why topics were made, split or merged; the last decision on a topic stands."""
+def _decide(portion: Portion, decisions: pl.DataFrame, living: pl.DataFrame, counts: Counter[str]) -> None:
+    """Record why topics were made, split or merged; the last decision on a topic stands while it lives."""
     keys = decisions.select("item_id")
-    before = portion.before(DECISIONS, keys).join(keys, on="item_id", how="semi")
+    held = portion.before(DECISIONS, keys).filter(pl.col("item_kind") == "topic")
+    if portion.scope.is_complete:
+        gone = held.join(living, on=OWNER, how="anti")
+        before = pl.concat(
+            [gone, held.join(living, on=OWNER, how="semi").join(keys, on="item_id", how="semi")]
+        )
+    else:
+        before = held.join(keys, on="item_id", how="semi")
     portion.writer.revise(DECISIONS, before, decisions)
     counts.update(f"topics_{name.lower()}" for name in decisions["operation"])

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from flows.job import Job
 from flows.present import table
-from flows.setup import Output, job_of
+from flows.setup import Output, config_of, job_of
 from lake import queries
 from lake.index import read_pointer
 from lake.index_probe import probed
@@ -37,7 +37,8 @@ def examine(options: argparse.Namespace) -> Output:
         findings.append(Finding("lake", False, str(error)))
     else:
         findings += [
-            _finding("model", lambda: _model(job)),
+            _finding("embedder", lambda: _embedder(job)),
+            _finding("language model", lambda: _language_model(options)),
             _finding("write", lambda: _write(job)),
             _finding("episodes", lambda: _no_rows(job, "check_episode_ids")),
             _finding("vectors", lambda: _no_rows(job, "check_vector_copies")),
@@ -46,7 +47,11 @@ def examine(options: argparse.Namespace) -> Output:
     rows = [("ok" if f.passed else "FAILED", f.name, f.detail) for f in findings]
     failed = [f for f in findings if not f.passed]
     data = {"passed": not failed, "findings": [asdict(f) for f in findings]}
-    return Output(data, table("", ("state", "check", "detail"), rows), CheckError.exit_code if failed else 0)
+    return Output(
+        data,
+        table("", ("state", "check", "detail"), rows, wraps=("detail",)),
+        CheckError.exit_code if failed else 0,
+    )
 
 
 def _finding(name: str, check: Callable[[], str]) -> Finding:
@@ -73,13 +78,22 @@ def _tokens() -> str:
     return f"o200k_base counts offline ({count_tokens(['slow wave'], 'o200k_base')[0]} tokens in two words)"
 
 
-def _model(job: Job) -> str:
+def _embedder(job: Job) -> str:
     done = job.embedder.embed(["Does the model answer?"])
     if done.refused:
         raise CheckError(
             f"{job.space} refuses a plain sentence: {done.refused[0]}", "Check the embedder section."
         )
     return f"{job.space}, {job.embedder.dimensions} dimensions"
+
+
+def _language_model(options: argparse.Namespace) -> str:
+    """What is configured; a question would cost, and its answer be kept in the lake."""
+    model = config_of(options).model
+    if model is None:
+        return "none: consolidation is by rule"
+    prices = "" if model.input_price or model.output_price else ", no prices set"
+    return f"{model.model} at {model.endpoint}, {model.mode}{prices}; not asked"
 
 
 def _write(job: Job) -> str:

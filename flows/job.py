@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,15 +12,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import polars as pl
 
 from lake import locks, tables
+from lake.faults import wrapped
 from lake.lake import Lake
 from transforms import ids
 from transforms.embedding import vector_space
-from transforms.errors import SlowwaveError
+from transforms.errors import BusyError, SlowwaveError
 from transforms.model_requests import Model
 from transforms.policy import Policy
 from transforms.schemas import RUNS
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 State = Literal["done", "unchanged", "failed"]
 LOCK = "nightly"
+SCRATCH = "scratch"
+"""Where a dry night copies the lake to, below the lake, so that whoever looks for what it holds finds it."""
 
 
 class Progress(Protocol):
@@ -153,7 +158,16 @@ def exclusive(job: Job) -> Iterator[None]:
     run = job.policy.run
     wait = run.busy_wait_seconds if run.on_busy == "wait" else 0.0
     with locks.hold(job.lake, LOCK, wait):
+        _clear_scratch(job.lake)
         yield
+
+
+def _clear_scratch(lake: Lake) -> None:
+    """Remove what a dry night that was killed left; one that runs holds its lock."""
+    folder = Path(lake.storage.uri) / SCRATCH
+    if lake.is_local and folder.exists():
+        with suppress(BusyError), locks.hold(lake, SCRATCH, 0), wrapped("removing a dry run's copy"):
+            shutil.rmtree(folder)
 
 
 def record(

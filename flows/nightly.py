@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from flows.consolidate import run_consolidate
-from flows.embed import run_embed
+from flows.embed import embed_tables, run_embed
 from flows.ingest import run_ingest
-from flows.job import Job, StepResult, exclusive
+from flows.job import Job, StepResult, exclusive, peak_bytes
 from flows.publish import run_publish
 from lake.index_record import readable_pointer
 from lake.sources import Source
+from transforms.derived_memories import PUBLISHED
+from transforms.errors import EndpointError
 from transforms.validate import Defaults
 
 
@@ -29,6 +32,11 @@ class Night:
         return self.steps[-1].generation or self.live
 
     @property
+    def consolidated(self) -> StepResult:
+        """The step that derives."""
+        return next(step for step in self.steps if step.name == "consolidate")
+
+    @property
     def is_unchanged(self) -> bool:
         """Whether there was nothing to do."""
         return all(step.state == "unchanged" for step in self.steps)
@@ -38,16 +46,54 @@ class Night:
         return {"steps": [step.as_dict() for step in self.steps], "generation": self.generation}
 
 
+class UnfinishedError(EndpointError):
+    """A night whose consolidation failed at the model, and that published what there was.
+
+    Args:
+        error: Of the consolidation.
+        night: Its steps.
+    """
+
+    def __init__(self, error: EndpointError, night: Night) -> None:
+        message = f"{error.message.rstrip('.')}; the index was published without what consolidation would add"
+        super().__init__(message, error.remedy)
+        self.night = night
+
+
 def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish: bool = True) -> Night:
     """One night. Only one at a time on a lake: a second one waits or declines, as ``run.on_busy`` says.
 
     Raises:
         BusyError: Another run holds the lake.
+        UnfinishedError: The language model failed for good; the rest of the night was run.
+        EndpointError: The embedder did, or the language model where nothing is to be published.
     """
     with exclusive(job):
         ingested, _ = run_ingest(job, sources)
-        steps = [ingested, run_embed(job), run_consolidate(job)]
+        steps = [ingested, run_embed(job)]
+        began, failure = datetime.now(UTC), None
+        try:
+            steps.append(run_consolidate(job))
+        except EndpointError as error:
+            if not publish or job.make_model is None:  # then it is the embedder, which publishing needs
+                raise
+            failure = error
+            steps.append(_failed(job, began))
         if publish:
             steps.append(run_publish(job))
         pointer = readable_pointer(job.lake)
-        return Night(steps, pointer.generation if pointer else None)
+        night = Night(steps, pointer.generation if pointer else None)
+    if failure is not None:
+        raise UnfinishedError(failure, night) from failure
+    return night
+
+
+def _failed(job: Job, began: datetime) -> StepResult:
+    """A consolidation that broke off; what it had derived until then gets its vectors, and can be served.
+
+    Raises:
+        EndpointError: The embedder fails as well.
+    """
+    embed_tables(job, PUBLISHED, StepResult("embed", began))
+    seconds = (datetime.now(UTC) - began).total_seconds()
+    return StepResult("consolidate", began, "failed", seconds=seconds, peak_bytes=peak_bytes())

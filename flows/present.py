@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
-import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
 from flows.job import StepResult
 from flows.nightly import Night
+from lake.chain import PREFIX_CHARS
 from lake.recall import Context, Memory
 
 SHORT = {"relevance": "rel", "recency": "rec", "importance": "imp", "frequency": "freq", "type": "type"}
@@ -24,22 +27,78 @@ LEGEND = (
     "score: weighted sum of rel (relevance), rec (recency), imp (importance), freq (frequency) and "
     "type (kind of memory), each 0 to 1"
 )
-WIDTH = 120
-"""Characters of a line where the output is no terminal."""
+WIDTH = 240
+"""Most characters of a line where the output is no terminal and COLUMNS does not say."""
+ROOM = 24
+"""Characters of a line that a table leaves the texts in it, as long as it has columns to do without."""
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A plain table; numbers stand to the right."""
+def plain(text: str) -> str:
+    """Text without control characters but line ends: none of a trace may command a terminal."""
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str, width: int = 160) -> str:
+    """Text on one line, cut where it is longer."""
+    line = plain(" ".join(text.split()))
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    wraps: Collection[str] | None = None,
+    drops: Sequence[str] = (),
+) -> str:
+    """A plain table; numbers stand to the right.
+
+    Args:
+        title: Above it; empty for none.
+        columns: Heads.
+        rows: A value a column.
+        wraps: Columns whose cells may be broken over lines; None: all.
+        drops: Columns to do without where the line is too short, in this order; a line below says so.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    dropped = [] if wraps is None else _dropped(columns, cells, wraps, drops)
     drawn = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    for i, column in enumerate(columns):
-        is_number = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
-        drawn.add_column(column, justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        drawn.add_row(*(_cell(value) for value in row))
-    return _plain(drawn)
+    kept = [i for i, column in enumerate(columns) if column not in dropped]
+    for i in kept:
+        is_number = any(isinstance(row[i], int | float) for row in rows)
+        is_whole = wraps is not None and columns[i] not in wraps
+        drawn.add_column(
+            columns[i],
+            justify="right" if is_number else "left",
+            overflow="ellipsis" if is_whole else "fold",
+            no_wrap=is_whole,
+        )
+    for row in cells:
+        drawn.add_row(*(row[i] for i in kept))
+    told = [f"too narrow for: {', '.join(dropped)} (--json has all)"] if dropped else []
+    return "\n".join([_drawn(drawn), *told])
 
 
-def _plain(drawn: Any) -> str:
+def _dropped(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], wraps: Collection[str], drops: Sequence[str]
+) -> list[str]:
+    """The first columns of ``drops``, as many as must go to leave the wrapping ones their room."""
+    widths = {
+        column: max(map(cell_len, (column, *(row[i] for row in cells)))) for i, column in enumerate(columns)
+    }
+    wanted = min(ROOM, sum(widths[column] for column in wraps))
+    whole = sum(width for column, width in widths.items() if column not in wraps)
+    room = _width() - 1 - 3 * len(columns) - whole  # a column costs three characters beside its cells
+    count = 0
+    while room < wanted and count < len(drops):
+        room += widths[drops[count]] + 3
+        count += 1
+    return list(drops[:count])
+
+
+def _drawn(drawn: Table) -> str:
     buffer = io.StringIO()
     width = _width()
     console = Console(file=buffer, width=width, color_system=None, markup=False, highlight=False, emoji=False)
@@ -49,10 +108,13 @@ def _plain(drawn: Any) -> str:
 
 
 def _width() -> int:
-    """Of the terminal that standard output is; looked up past ``sys.stdout``, which is talk in a run."""
-    out = sys.__stdout__
-    is_terminal = out is not None and not out.closed and out.isatty()
-    return shutil.get_terminal_size((WIDTH, 24)).columns if is_terminal else WIDTH
+    """COLUMNS, else that of the terminal; looked up past ``sys.stdout``, which is talk in a run."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
+
+
+def folded(text: str) -> str:
+    """A sentence in lines that fit."""
+    return textwrap.fill(text, _width(), break_long_words=False, break_on_hyphens=False)
 
 
 def _cell(value: Any) -> str:
@@ -60,7 +122,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.2f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else plain(str(value))
 
 
 def night_table(night: Night) -> str:
@@ -131,7 +193,8 @@ def _learned(consolidated: StepResult) -> list[tuple[str, int]]:
     if not detail:
         return []
     facts = [(f"facts {name}", count) for name, count in detail["facts"].items() if count]
-    return [*facts, *((name, detail[name]) for name in ("summaries", "conversations", "skills"))]
+    waiting = [("waiting for the model", detail["pending"])] if detail["pending"] else []
+    return [*facts, *((name, detail[name]) for name in ("summaries", "conversations", "skills")), *waiting]
 
 
 def _publication(published: StepResult | None) -> list[tuple[str, int]]:
@@ -169,24 +232,42 @@ def memories_table(found: Sequence[Memory], *, is_explained: bool = False, has_l
     """Recalled rows with their score and every factor; explained: the id and sources of each as well."""
     if not found:
         return "nothing found in this scope"
+    origin = ("id", "from") if is_explained else ()
     rows = [
-        (m.score, *(m.factors[name] for name in SHORT), f"{m.event_at:%Y-%m-%d}", m.kind, _short(m.text))
+        (
+            m.score,
+            *(m.factors[name] for name in SHORT),
+            f"{m.event_at:%Y-%m-%d}",
+            m.kind,
+            one_line(m.text),
+            *(_origin(m) if is_explained else ()),
+        )
         for m in found
     ]
-    shown = table("", ("score", *SHORT.values(), "date", "kind", "text"), rows)
-    told = [_origin(memory) for memory in found] if is_explained else []
-    return "\n".join([shown, *told, *([LEGEND] if has_legend else [])])
+    heads = ("score", *SHORT.values(), "date", "kind", "text", *origin)
+    shown = table("", heads, rows, wraps=("text",), drops=_LEAST)
+    told = [folded(_ORIGIN)] if is_explained else []
+    return "\n".join([shown, *told, *([folded(LEGEND)] if has_legend else [])])
 
 
-def _origin(memory: Memory) -> str:
-    """Id of a memory, the episodes it rests on where it is none itself, and whether it is fresh."""
-    others = "" if memory.source_refs == [memory.id] else f" from {', '.join(memory.source_refs)}"
-    return f"{memory.id}{others}{', fresh' if memory.is_fresh else ''}"
+_LEAST = ("type", "freq", "imp", "rec", "rel", "from")
+"""Columns of recall that a narrow terminal does without, first the first."""
+_ORIGIN = (
+    "id: the first characters of it, enough for slowwave explain; from: episodes it rests on, where it is "
+    "none itself; fresh: landed since the last publish"
+)
 
 
-def _short(text: str, width: int = 160) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
+def _origin(memory: Memory) -> tuple[str, str]:
+    """Id of a memory; and the episodes it rests on where it is none itself, and whether it is fresh."""
+    others = [] if memory.source_refs == [memory.id] else [short_id(name) for name in memory.source_refs]
+    shown = [*others[:2], *([f"+{len(others) - 2:,}"] if len(others) > 2 else [])]
+    return short_id(memory.id), " ".join([*shown, *(["fresh"] if memory.is_fresh else [])]) or "-"
+
+
+def short_id(name: str) -> str:
+    """As much of an id as ``slowwave explain`` takes."""
+    return name[:PREFIX_CHARS]
 
 
 def context_text(context: Context) -> str:

@@ -76,7 +76,8 @@ def _dropped(job: Job, bucket: int | None) -> pl.DataFrame:
     if job.policy.summaries.detail != "drop_after_summary":  # then there is nothing to look for
         return pl.DataFrame(schema={"episode_id": pl.String})
     stood = revisions.standing(job.lake, SUMMARIES, buckets=None if bucket is None else [bucket])
-    return dropped(stood, job.policy).to_frame("episode_id")
+    served = live_rows(stood, SUMMARIES, job.policy, job.as_of)  # one that is past its expiry stands for none
+    return dropped(served, job.policy).to_frame("episode_id")
 
 
 def frames(job: Job, advance: Callable[[int], None]) -> Iterator[pl.DataFrame]:

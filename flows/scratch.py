@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from flows.job import Job, exclusive
+from flows.job import SCRATCH, Job, exclusive
+from lake import locks
 from lake.faults import wrapped
 from lake.lake import open_lake
 from transforms.errors import UsageError
 
-FOLDER = "scratch"
-"""Below the lake, so that a copy left by a killed run is found by whoever looks for what the lake holds."""
-_LEFT_OUT = {FOLDER, "index", "locks"}
+_LEFT_OUT = {SCRATCH, "index", "locks"}
 _IMMUTABLE = ".parquet"
 
 
@@ -35,15 +34,16 @@ def scratch(job: Job) -> Iterator[Job]:
             "Run slowwave consolidate --dry-run, which writes nothing anywhere.",
         )
     root = Path(job.lake.storage.uri)
-    with exclusive(job), wrapped("copying the lake for a dry run"):
-        shutil.rmtree(root / FOLDER, ignore_errors=True)
-        (root / FOLDER).mkdir()
-        copy = Path(tempfile.mkdtemp(dir=root / FOLDER))
-        _copy(root, copy)
-    try:
-        yield replace(job, lake=open_lake(str(copy)), has_diff=True)
-    finally:
-        shutil.rmtree(root / FOLDER, ignore_errors=True)
+    with locks.hold(job.lake, SCRATCH, 0):
+        with exclusive(job), wrapped("copying the lake for a dry run"):
+            shutil.rmtree(root / SCRATCH, ignore_errors=True)
+            (root / SCRATCH).mkdir()
+            copy = Path(tempfile.mkdtemp(dir=root / SCRATCH))
+            _copy(root, copy)
+        try:
+            yield replace(job, lake=open_lake(str(copy)), has_diff=True)
+        finally:
+            shutil.rmtree(root / SCRATCH, ignore_errors=True)
 
 
 def _copy(root: Path, copy: Path) -> None:

@@ -11,6 +11,7 @@ from flows.present import expired_line, table
 from flows.setup import Output
 from lake import landing, queries, tables
 from lake.index import load_manifest, read_pointer
+from transforms.derived_memories import PUBLISHED
 from transforms.errors import LakeError
 from transforms.schemas import EPISODES, STORED
 
@@ -70,7 +71,8 @@ def _index(job: Job) -> dict[str, Any] | None:
         manifest = load_manifest(job.lake, pointer.generation)
     except LakeError as error:
         return {"damaged": error.message, "remedy": error.remedy}
-    behind = tables.version(job.lake, EPISODES) - int(manifest.inputs["episodes"])
+    read = ((t, int(manifest.inputs.get(t.name, -1))) for t in (EPISODES, *PUBLISHED))
+    behind = sum(tables.version(job.lake, table) - version for table, version in read)
     return {
         "generation": pointer.generation,
         "kept": list(pointer.history),
@@ -81,6 +83,23 @@ def _index(job: Job) -> dict[str, Any] | None:
         "commits_behind": behind,
         "checks": manifest.checks,
     }
+
+
+_TENANTS = ("tenant", "episodes", "users", "sessions", "expired", "first", "last")
+
+
+def _behind(commits: int) -> str:
+    """How many commits of episodes and of what is derived of them the live index has not seen."""
+    return "1 commit behind" if commits == 1 else f"{commits:,} commits behind"
+
+
+def _sizes_table(sizes: list[dict[str, Any]]) -> str:
+    """Tables with what they take; a version of -1 is none."""
+    rows = [
+        (t["table"], "not made yet" if t["version"] < 0 else t["version"], t["files"], t["bytes"])
+        for t in sizes
+    ]
+    return table("", ("table", "version", "files", "bytes"), rows)
 
 
 def _parts(data: dict[str, Any]) -> list[str]:
@@ -98,7 +117,7 @@ def _parts(data: dict[str, Any]) -> list[str]:
     ]
     parts = [
         f"lake {data['lake']} as of {data['as_of']}",
-        table("", ("tenant", "episodes", "users", "sessions", "expired", "first", "last"), tenants),
+        table("", _TENANTS, tenants, wraps=("tenant",), drops=("sessions", "users", "first")),
     ]
     if len(data["tenants"]) > len(tenants):
         parts.append(f"and {len(data['tenants']) - len(tenants):,} more tenants (--json lists all)")
@@ -107,9 +126,7 @@ def _parts(data: dict[str, Any]) -> list[str]:
     if data["quarantine"]:
         rows = [(q["reason"], q["rows"], q["sources"]) for q in data["quarantine"]]
         parts.append(table("", ("quarantined", "rows", "sources"), rows))
-    parts.append(
-        table("", ("table", "version", "files", "bytes"), [tuple(t.values()) for t in data["tables"]])
-    )
+    parts.append(_sizes_table(data["tables"]))
     index = data["index"]
     if index is None:
         parts.append("nothing published yet: run slowwave publish")
@@ -118,7 +135,7 @@ def _parts(data: dict[str, Any]) -> list[str]:
     else:
         parts.append(
             f"live: {index['generation']}, {index['rows']:,} rows of {index['space']}, "
-            f"{index['commits_behind']} commits behind; kept: {', '.join(index['kept'])}"
+            f"{_behind(index['commits_behind'])}; kept: {', '.join(index['kept'])}"
         )
     parts.append(f"landed segments waiting: {data['landed_segments']}")
     return parts

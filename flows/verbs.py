@@ -85,10 +85,11 @@ def consolidate(options: argparse.Namespace) -> Output:
     from flows.job import exclusive
     from flows.present_sleep import consolidation_text
 
-    job = replace(job_of(options), is_dry=options.dry_run)
+    config = config_of(options)
+    job = replace(job_of(options, config), is_dry=options.dry_run)
     with exclusive(job):
         result = run_consolidate(job, complete=options.complete)
-    return Output(result.as_dict(), consolidation_text(result))
+    return Output(result.as_dict(), consolidation_text(result, config.model))
 
 
 def publish(options: argparse.Namespace) -> Output:
@@ -113,8 +114,9 @@ def publish(options: argparse.Namespace) -> Output:
 
 def nightly(options: argparse.Namespace) -> Output:
     """Ingest, embed, consolidate and publish."""
-    from flows.nightly import run_nightly
+    from flows.nightly import UnfinishedError, run_nightly
     from flows.present import night_table, steps_table
+    from flows.present_sleep import DRY, changes_lines
     from flows.scratch import scratch
 
     config = config_of(options)
@@ -130,10 +132,18 @@ def nightly(options: argparse.Namespace) -> Output:
         with scratch(job) as trial:
             night = run_nightly(trial, sources, publish=False)
     else:
-        night = run_nightly(job, sources, publish=not options.no_publish)
+        try:
+            night = run_nightly(job, sources, publish=not options.no_publish)
+        except UnfinishedError as error:
+            if not options.json:
+                print(f"{steps_table(error.night)}\n\n{night_table(error.night)}", file=sys.stderr)
+            raise
     if not (options.source or config.sources or night.steps[0].rows_in):
         print(f"slowwave: {NO_SOURCES}", file=sys.stderr)
-    return Output(night.as_dict(), f"{steps_table(night)}\n\n{night_table(night)}")
+    told = changes_lines(night.consolidated.detail, config.model)
+    if options.dry_run and DRY not in told:
+        told.append(DRY)
+    return Output(night.as_dict(), "\n".join([steps_table(night), "", night_table(night), *told]))
 
 
 def recall(options: argparse.Namespace) -> Output:
@@ -163,12 +173,20 @@ def facts(options: argparse.Namespace) -> Output:
     from flows.present_sleep import facts_table
 
     reader, scope = _reader(options)
-    if scope.pop("session"):
-        raise UsageError("facts belong to a user or an agent, not to a session", "Leave --session out.")
-    found = reader.facts(
-        as_of=as_of(options), recorded_by=options.recorded_by, history=options.history, **scope
-    )
-    return Output({"facts": [fact.as_dict() for fact in found]}, facts_table(found))
+    asked = {"as_of": as_of(options), "recorded_by": options.recorded_by}
+    found = reader.facts(history=options.history, **asked, **scope)
+    data = {"facts": [fact.as_dict() for fact in found]}
+    return Output(data, facts_table(found, has_owner=scope["user"] is None) if found else _no_facts(options))
+
+
+def _no_facts(options: argparse.Namespace) -> str:
+    from lake.arguments import instant
+    from lake.beliefs import scope_of, why_none
+    from lake.lake import open_lake
+
+    scope = scope_of(options.tenant, options.user, options.agent, options.session, options.tenant_wide)
+    lake = open_lake(lake_uri(options, config_of(options)))
+    return why_none(lake, scope, as_of(options), instant(options.recorded_by))
 
 
 def explain(options: argparse.Namespace) -> Output:
@@ -190,7 +208,8 @@ def _reader(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     from lake.recall import Recall
 
     if not options.tenant:
-        raise UsageError("a search needs a tenant", "Pass --tenant, and --user, --agent or --session.")
+        more = "--user or --agent" if options.verb == "facts" else "--user, --agent or --session"
+        raise UsageError(f"{options.verb} needs a tenant", f"Pass --tenant, and {more}.")
     config = config_of(options)
     reader = Recall(lake_uri(options, config), policy=config.policy, embedder=make_embedder(config.embedder))
     names = ("tenant", "user", "agent", "session", "tenant_wide")

@@ -19,7 +19,7 @@ from transforms.facts.near import object_groups
 from transforms.facts.reconcile import reconcile
 from transforms.policy import Policy
 from transforms.retention import instant
-from transforms.schemas import CLAIMS, FACTS, SENSITIVITIES, VECTORS
+from transforms.schemas import CLAIMS, EPISODES, FACTS, SENSITIVITIES, VECTORS
 
 SHOWN = (
     "fact",
@@ -55,7 +55,8 @@ class Fact:
 
     Attributes:
         id: Its id; ``Recall.explain`` tells where it comes from.
-        values: The columns ``SHOWN`` of ``schemas.FACTS``, and ``user`` and ``agent``.
+        values: The columns ``SHOWN`` of ``schemas.FACTS``, shares with four digits, and ``user`` and
+            ``agent``.
     """
 
     id: str
@@ -70,6 +71,24 @@ class Fact:
         """The shape that ``--json`` prints; instants in ISO 8601."""
         told = {k: v.isoformat() if isinstance(v, datetime) else v for k, v in self.values.items()}
         return {"id": self.id, **told}
+
+
+def scope_of(
+    tenant: str, user: str | None, agent: str | None, session: str | None, is_tenant_wide: bool
+) -> Scope:
+    """The scope of facts.
+
+    Raises:
+        UsageError: It names a session, or none of user, agent and the whole tenant.
+    """
+    if session is not None:
+        raise UsageError("facts belong to a user or an agent, not to a session", "Leave the session out.")
+    if user is None and agent is None and is_tenant_wide is False:
+        raise UsageError(
+            "facts need a user or an agent",
+            "Name one, or ask for the whole tenant (tenant_wide=True, --tenant-wide).",
+        )
+    return Scope(tenant, user, agent, None, is_tenant_wide)
 
 
 def facts_of(
@@ -98,18 +117,12 @@ def facts_of(
 
     Returns:
         Sorted by last confirmation, newest first, then by id.
-
-    Raises:
-        UsageError: The scope names a session: a fact is of a user or an agent.
     """
-    if scope.session is not None:
-        raise UsageError("facts belong to a user or an agent, not to a session", "Leave the session out.")
     if is_replay or recorded_by is not None:
         claims = _claims(lake, scope, at, recorded_by)
         rows = _folded(claims, _vectors(lake, scope, claims, policy, space()), policy, scope)
     else:
-        stood = _scanned(lake, scope, FACTS)
-        rows = revisions.alive(revisions.newest(FACTS, stood))
+        rows = _standing(lake, scope)
     allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
     rows = rows.filter(pl.col("sensitivity").is_in(allowed))
     if not has_history:
@@ -120,6 +133,29 @@ def facts_of(
     return [_fact(row) for row in ordered.iter_rows(named=True)]
 
 
+def why_none(lake: Lake, scope: Scope, as_of: datetime | None, recorded_by: datetime | None) -> str:
+    """Why a scope has no facts to show, in a line.
+
+    Args:
+        lake: Where.
+        scope: Whose.
+        as_of: The instant that was asked for, None for now.
+        recorded_by: What had to be held at it, None where that was not asked.
+    """
+    episodes = tables.scan(lake, EPISODES, buckets=[lake.bucket(scope.tenant)])
+    if episodes.filter(pl.col("tenant_id") == scope.tenant).head(1).collect().is_empty():
+        return "no facts: no such tenant in this lake"
+    claims = _scanned(lake, scope, CLAIMS)
+    if claims.is_empty():
+        return "no facts in this scope: nothing in it was read as one"
+    said, held = claims.select(pl.col("event_at", "recorded_at").min()).row(0)
+    if recorded_by is not None and recorded_by < held:
+        return f"no facts: the first claim of this scope was recorded at {held:%Y-%m-%d %H:%M} UTC"
+    if as_of is not None and as_of < said:
+        return f"no facts: the first claim of this scope was made at {said:%Y-%m-%d %H:%M} UTC"
+    return "no facts hold in this scope"
+
+
 def _scanned(lake: Lake, scope: Scope, table: Any) -> pl.DataFrame:
     """Rows of a table in the scope; the scope is in the store's predicate."""
     names = {n: v for n, v in scope.columns().items() if n in table.names}
@@ -127,14 +163,36 @@ def _scanned(lake: Lake, scope: Scope, table: Any) -> pl.DataFrame:
     return frame.filter([pl.col(name) == value for name, value in names.items()]).collect()
 
 
+def _standing(lake: Lake, scope: Scope) -> pl.DataFrame:
+    """Facts of the scope that stand.
+
+    The agent is looked at last: a later revision of a fact may rest on another agent's rows as well,
+    and its earlier ones stand no more.
+    """
+    fixed = pl.all_horizontal(pl.col(n) == v for n, v in scope.columns().items() if n != "agent_id")
+    rows = tables.scan(lake, FACTS, buckets=[lake.bucket(scope.tenant)]).filter(fixed).collect()
+    stood = revisions.alive(revisions.newest(FACTS, rows))
+    return stood.filter([pl.col(n) == v for n, v in scope.columns().items()])
+
+
 def _claims(lake: Lake, scope: Scope, at: datetime, recorded_by: datetime | None) -> pl.DataFrame:
-    """Claims, made until an instant and held by another, of the owners whose facts the scope sees."""
-    owners = revisions.newest(FACTS, _scanned(lake, scope, FACTS)).select("tenant_id", "owner").unique()
-    scanned = tables.scan(lake, CLAIMS, buckets=[lake.bucket(scope.tenant)])
-    mine = scanned.filter(pl.col("tenant_id") == scope.tenant, pl.col("event_at") <= instant(at))
+    """Claims, made until an instant and held by another, of the owners whose facts the scope sees.
+
+    Only of episodes that the lake still holds, and by the extractor behind the facts that stand.
+    """
+    buckets = [lake.bucket(scope.tenant)]
+    stood = _standing(lake, scope)
+    owners = stood.select("tenant_id", "owner").unique()
+    mine = tables.scan(lake, CLAIMS, buckets=buckets).filter(pl.col("tenant_id") == scope.tenant)
+    living = tables.scan(lake, EPISODES, buckets=buckets).filter(pl.col("tenant_id") == scope.tenant)
+    held = mine.join(owners.lazy(), on=["tenant_id", "owner"], how="semi")
+    claims = held.join(living.select("episode_id"), on="episode_id", how="semi").collect()
+    used = stood.select(claim_id="claim_ids").explode("claim_id")
+    methods = claims.join(used, on="claim_id", how="semi")["extractor"].unique()
+    claims = claims.filter(pl.col("extractor").is_in(methods.implode()), pl.col("event_at") <= instant(at))
     if recorded_by is not None:
-        mine = mine.filter(pl.col("recorded_at") <= instant(recorded_by))
-    return mine.join(owners.lazy(), on=["tenant_id", "owner"], how="semi").collect().unique("claim_id")
+        claims = claims.filter(pl.col("recorded_at") <= instant(recorded_by))
+    return claims.unique("claim_id")
 
 
 def _folded(claims: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, scope: Scope) -> pl.DataFrame:
@@ -153,6 +211,5 @@ def _vectors(lake: Lake, scope: Scope, claims: pl.DataFrame, policy: Policy, spa
 
 
 def _fact(row: dict[str, Any]) -> Fact:
-    return Fact(
-        row["fact_id"], {"user": row["user_id"], "agent": row["agent_id"], **{n: row[n] for n in SHOWN}}
-    )
+    shown = {name: round(v, 4) if isinstance(v := row[name], float) else v for name in SHOWN}
+    return Fact(row["fact_id"], {"user": row["user_id"], "agent": row["agent_id"], **shown})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import orjson
 import polars as pl
 
+from lake import chain_shapes as shapes
 from lake import revisions, tables
 from lake.lake import Lake
 from lake.scope import Scope
@@ -31,8 +31,9 @@ from transforms.schemas import (
 KINDS: tuple[Table, ...] = (FACTS, SUMMARIES, PROCEDURES, TOPICS, CONVERSATIONS, ATTEMPTS, CLAIMS, EPISODES)
 """Where an id is looked for, in this order."""
 MOST_SOURCES = 50
+PREFIX_CHARS = 8
+"""So many characters of an id name a row, where no other row of the scope begins with them."""
 _HIDDEN = ("tenant_bucket", "revision", "is_removed", "centroid", "claim_ids", "source_refs")
-_EPISODE = ("kind", "role", "speaker", "event_at", "session_id", "source_file", "source_line", "content")
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,31 @@ class Chain:
     Attributes:
         id: The row's id.
         table: Where it stands.
+        text: What it says.
         row: Its values.
         is_removed: Whether it stands no more.
         sources: Episodes it rests on, oldest first, at most 50: id, when, who, file and line, text, and
             ``quote``: the very words, where the row names a span.
         source_count: How many there are.
         claims: Claims that were folded into a fact, oldest first, each with its quote.
+        ended_by: Claims that superseded, retracted or negated a fact, oldest first, each with its quote.
         decisions: What was decided on these claims, or on a topic, with figures.
         history: Facts that it superseded and that superseded it, oldest first.
-        built_on_it: Ids of what was derived of an episode, by table.
+        built_on_it: What was derived of an episode, by table: ``id`` and ``text`` of each row.
     """
 
     id: str
     table: str
+    text: str
     row: dict[str, Any]
     is_removed: bool
     sources: list[dict[str, Any]]
     source_count: int
     claims: list[dict[str, Any]]
+    ended_by: list[dict[str, Any]]
     decisions: list[dict[str, Any]]
     history: list[dict[str, Any]]
-    built_on_it: dict[str, list[str]]
+    built_on_it: dict[str, list[dict[str, str]]]
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints; instants in ISO 8601."""
@@ -74,15 +79,37 @@ class Chain:
 def chain_of(lake: Lake, scope: Scope, row_id: str, max_sensitivity: str = "restricted") -> Chain:
     """What stands behind a row of the scope; nothing more private than the limit is told.
 
+    Args:
+        lake: Where.
+        scope: Whose.
+        row_id: Its id, or the first characters of it, at least ``PREFIX_CHARS``.
+        max_sensitivity: Nothing more private is told.
+
     Raises:
-        UsageError: The scope holds no such row; whether another one does is not told.
+        UsageError: The scope holds no such row (one whose words are all gone is none), or several that
+            begin so; whether another scope does is not told.
     """
     reader = _Reader(lake, scope, SENSITIVITIES[: SENSITIVITIES.index(max_sensitivity) + 1])
     for table in KINDS:
         rows = reader.rows(table, pl.col(table.key[0]) == row_id)
-        if rows.height:
-            return reader.chain(table, rows.row(0, named=True))
-    raise UsageError(f"no row {row_id} in this scope", "Take an id of recall --explain or of facts.")
+        if rows.height and (told := reader.chain(table, rows.row(0, named=True))).sources:
+            return told
+    found = _beginning(reader, row_id) if len(row_id) >= PREFIX_CHARS else []
+    if len(found) == 1 and (told := reader.chain(*found[0])).sources:
+        return told
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} rows of this scope begin with {row_id}", "Give more of the id.")
+    remedy = f"Take an id of recall --explain or of facts, or its first {PREFIX_CHARS} characters or more."
+    raise UsageError(f"no row {row_id} in this scope", remedy)
+
+
+def _beginning(reader: _Reader, prefix: str) -> list[tuple[Table, dict[str, Any]]]:
+    """Rows of the scope whose id begins so, with their tables."""
+    return [
+        (table, row)
+        for table in KINDS
+        for row in reader.rows(table, pl.col(table.key[0]).str.starts_with(prefix)).iter_rows(named=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -104,12 +131,16 @@ class _Reader:
             fixed = {"tenant_id": self.scope.tenant}
         elif not fixed.keys() <= set(table.names):
             return table.empty()
-        mine = [pl.col(name) == value for name, value in fixed.items()]
+        mine = {name: pl.col(name) == value for name, value in fixed.items()}
         if "sensitivity" in table.names:
-            mine.append(pl.col("sensitivity").is_in(self.allowed))
+            mine["sensitivity"] = pl.col("sensitivity").is_in(self.allowed)
         frame = tables.scan(self.lake, table, buckets=[self.lake.bucket(self.scope.tenant)])
-        found = frame.filter([*mine, where]).collect()
-        return revisions.newest(table, found) if "revision" in table.names else found.unique(table.key)
+        if "revision" not in table.names:
+            return frame.filter([*mine.values(), where]).collect().unique(table.key)
+        # These two may change from one revision to the next, and only the last one counts.
+        late = [mine.pop(name) for name in ("agent_id", "sensitivity") if name in mine]
+        newest = revisions.newest(table, frame.filter([*mine.values(), where]).collect())
+        return newest.filter(pl.lit(True), *late)
 
     def chain(self, table: Table, row: dict[str, Any]) -> Chain:
         """Gather everything behind the row."""
@@ -119,11 +150,13 @@ class _Reader:
         return Chain(
             id=row[table.key[0]],
             table=table.name,
-            row={k: v for k, v in row.items() if k not in _HIDDEN},
+            text=shapes.text_of(table, row),
+            row={k: shapes.rounded(v) for k, v in row.items() if k not in _HIDDEN},
             is_removed=bool(row.get("is_removed", False)),
             sources=sources[:MOST_SOURCES],
             source_count=len(refs),
-            claims=_quoted(claims, sources),
+            claims=shapes.quoted(claims, {source["episode_id"]: source["content"] for source in sources}),
+            ended_by=self._ended_by(row) if table is FACTS and row["retired_at"] else [],
             decisions=self._decisions(table, row, claims),
             history=self._history(row) if table is FACTS else [],
             built_on_it=self._built_on(row) if table is EPISODES else {},
@@ -150,10 +183,10 @@ class _Reader:
     ) -> list[dict[str, Any]]:
         if table is PROCEDURES and row["kind"] == "pattern":  # it rests on conversations
             talks = self.rows(CONVERSATIONS, pl.col("conversation_id").is_in(refs))
-            return [_talk(talk) for talk in talks.sort("started_at").iter_rows(named=True)]
+            return [shapes.talk(talk) for talk in talks.sort("started_at").iter_rows(named=True)]
         found = self.rows(EPISODES, pl.col("episode_id").is_in(refs)).sort("event_at", "episode_id")
         spans = {c["episode_id"]: (c["span_start"], c["span_end"]) for c in claims.to_dicts()}
-        return [_source(row, spans.get(row["episode_id"])) for row in found.iter_rows(named=True)]
+        return [shapes.source(row, spans.get(row["episode_id"])) for row in found.iter_rows(named=True)]
 
     def _decisions(self, table: Table, row: dict[str, Any], claims: pl.DataFrame) -> list[dict[str, Any]]:
         """Decisions on the claims of a fact and on claims that met it in vain, or on a topic."""
@@ -167,7 +200,23 @@ class _Reader:
             found = self.rows(DECISIONS, pl.col("item_id").is_in(wanted))
         shown = found.filter(~pl.col("is_removed")).sort("decided_at", "item_id")
         names = ("item_id", "operation", "reason", "result_id", "other_id", "evidence", "decided_at")
-        return [{n: _read(n, r[n]) for n in names} for r in shown.iter_rows(named=True)]
+        return [{n: shapes.read(n, r[n]) for n in names} for r in shown.iter_rows(named=True)]
+
+    def _ended_by(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """What the decisions name; else, of a retraction that met several facts, the retraction itself."""
+        fact, what = row["fact_id"], pl.col("operation")
+        held = self.rows(DECISIONS, pl.col("owner") == row["owner"]).filter(~pl.col("is_removed"))
+        is_superseding = (what == "UPDATE") & (pl.col("other_id") == fact)
+        is_deleting = (what == "DELETE") & (pl.col("result_id") == fact)
+        named = held.filter(is_superseding | is_deleting)["item_id"].to_list()
+        found = self.rows(CLAIMS, pl.col("claim_id").is_in(named))
+        if not named:
+            unit = [pl.col(name) == row[name] for name in ("owner", "subject_key", "predicate")]
+            during = pl.col("recorded_at") <= row["retired_at"], pl.col("valid_from") == row["valid_until"]
+            found = self.rows(CLAIMS, pl.all_horizontal(*unit, *during, what == "retract"))
+        said = self.rows(EPISODES, pl.col("episode_id").is_in(found["episode_id"].to_list()))
+        texts = dict(said.select("episode_id", "content").iter_rows())
+        return shapes.quoted(found.sort("event_at", "claim_id"), texts)
 
     def _history(self, row: dict[str, Any]) -> list[dict[str, Any]]:
         unit = (pl.col("owner") == row["owner"]) & (pl.col("subject_key") == row["subject_key"])
@@ -183,15 +232,13 @@ class _Reader:
         ordered = sorted(found.values(), key=lambda r: (r["valid_from"], r["fact_id"]))
         return [{n: r[n] for n in names} for r in ordered]
 
-    def _built_on(self, row: dict[str, Any]) -> dict[str, list[str]]:
+    def _built_on(self, row: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
         episode = row["episode_id"]
-        named = pl.col("episode_id") == episode
-        found = {CLAIMS.name: self.rows(CLAIMS, named)["claim_id"].to_list()}
+        found = {CLAIMS: self.rows(CLAIMS, pl.col("episode_id") == episode)}
         for table in (FACTS, SUMMARIES, PROCEDURES, ATTEMPTS):
             held = self.rows(table, _of_owner(row))
-            mine = held.filter(~pl.col("is_removed"), pl.col("source_refs").list.contains(episode))
-            found[table.name] = mine[table.key[0]].to_list()
-        return {name: sorted(names) for name, names in found.items() if names}
+            found[table] = held.filter(~pl.col("is_removed"), pl.col("source_refs").list.contains(episode))
+        return {table.name: shapes.named(table, rows) for table, rows in found.items() if rows.height}
 
 
 def _of_owner(row: dict[str, Any]) -> Any:
@@ -199,30 +246,3 @@ def _of_owner(row: dict[str, Any]) -> Any:
     if row["user_id"] is not None:
         return pl.col("user_id") == pl.lit(row["user_id"])
     return pl.col("user_id").is_null() & pl.col("agent_id").eq_missing(pl.lit(row["agent_id"], pl.String))
-
-
-def _source(row: dict[str, Any], span: tuple[int, int] | None) -> dict[str, Any]:
-    told = {"episode_id": row["episode_id"], **{name: row[name] for name in _EPISODE}}
-    return told if span is None else {**told, "quote": row["content"][span[0] : span[1]]}
-
-
-def _talk(row: dict[str, Any]) -> dict[str, Any]:
-    """A conversation in the shape of a source."""
-    blank = dict.fromkeys(_EPISODE)
-    told = {"kind": "conversation", "event_at": row["started_at"], "content": row["title"]}
-    return {**blank, "episode_id": row["conversation_id"], "session_id": row["session_id"], **told}
-
-
-def _quoted(claims: pl.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    texts = {source["episode_id"]: source["content"] for source in sources}
-    names = ("claim_id", "episode_id", "extractor", "operation", "fact", "confidence", "source", "event_at")
-    return [
-        {**{n: c[n] for n in names}, "quote": texts.get(c["episode_id"], "")[c["span_start"] : c["span_end"]]}
-        for c in claims.iter_rows(named=True)
-    ]
-
-
-def _read(name: str, value: Any) -> Any:
-    if name == "evidence":
-        return orjson.loads(value)
-    return value.isoformat() if isinstance(value, datetime) else value

@@ -156,6 +156,7 @@ class Recall:
         tenant: str,
         user: str | None = None,
         agent: str | None = None,
+        session: str | None = None,
         tenant_wide: bool = False,
         as_of: datetime | str | None = None,
         recorded_by: datetime | str | None = None,
@@ -167,20 +168,21 @@ class Recall:
             tenant: Customer; always.
             user: Person. At least one of user and agent, or ``tenant_wide``.
             agent: Agent.
+            session: None: facts are of a user or an agent.
             tenant_wide: All users and agents of the tenant.
             as_of: What was true at this instant by what had been said until then; now where None.
             recorded_by: Only by what the lake held at this instant, whatever has been landed since.
             history: Facts that no longer hold, too.
 
         Raises:
-            UsageError: As ``search``.
+            UsageError: As ``search``, or a session.
         """
-        from lake.beliefs import facts_of
+        from lake.beliefs import facts_of, scope_of
 
         at, known = arguments.instant(as_of), arguments.instant(recorded_by)
         return facts_of(
             self._lake,
-            Scope(tenant, user, agent, None, tenant_wide),
+            scope_of(tenant, user, agent, session, tenant_wide),
             self._policy,
             at or datetime.now(UTC),
             is_replay=at is not None,
@@ -202,7 +204,8 @@ class Recall:
         """Why a memory is there: the words it rests on, and every decision between them and it.
 
         Args:
-            row_id: Id of a memory, fact, claim, topic, conversation or attempt.
+            row_id: Id of a memory, fact, claim, topic, conversation or attempt, or the first eight
+                characters of it or more.
             tenant: As for ``search``, like the other scope arguments.
             user: Person.
             agent: Agent.
@@ -210,7 +213,7 @@ class Recall:
             tenant_wide: The whole tenant.
 
         Raises:
-            UsageError: As ``search``, or the scope holds no such row.
+            UsageError: As ``search``, or the scope holds no such row, or several whose ids begin so.
         """
         from lake.chain import chain_of
 

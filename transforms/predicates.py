@@ -205,7 +205,7 @@ PREDICATES: tuple[Predicate, ...] = (
         "health",
         "a diet or food rule, as vegetarian or no pork",
         False,
-        "{subject} keeps this diet: {object}",
+        "{subject}'s diet: {object}",
         "{subject} does not keep this diet: {object}",
     ),
     Predicate(
@@ -213,7 +213,7 @@ PREDICATES: tuple[Predicate, ...] = (
         "health",
         "a condition, injury or constraint of the body",
         False,
-        "{subject} has this condition: {object}",
+        "{subject}'s health: {object}",
         "{subject} does not have this condition: {object}",
     ),
     Predicate(
@@ -229,11 +229,11 @@ PREDICATES: tuple[Predicate, ...] = (
         "plan",
         "something intended, with its time where named",
         False,
-        "{subject} plans {object}",
-        "{subject} does not plan {object}",
+        "{subject} has planned: {object}",
+        "{subject} has not planned: {object}",
     ),
     Predicate(
-        "goal", "plan", "an aim", False, "{subject} aims at {object}", "{subject} does not aim at {object}"
+        "goal", "plan", "an aim", False, "{subject}'s goal: {object}", "No goal of {subject}: {object}"
     ),
     Predicate(
         "deadline",
@@ -277,7 +277,7 @@ PREDICATES: tuple[Predicate, ...] = (
         "system",
         "rate, quota or size limit of a system; aspect says of what",
         True,
-        "{subject} has the limit {object} ({aspect})",
+        "{subject}: {object} ({aspect} limit)",
         "{subject} does not have the limit {object} ({aspect})",
         has_aspect=True,
     ),
@@ -319,8 +319,8 @@ PREDICATES: tuple[Predicate, ...] = (
         "decision",
         "a standing rule that the user set",
         False,
-        "Rule of {subject}: {object}",
-        "No longer a rule of {subject}: {object}",
+        "{subject}'s rule: {object}",
+        "No longer {subject}'s rule: {object}",
         kind="preference",
     ),
 )

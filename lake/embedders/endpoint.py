@@ -69,6 +69,10 @@ class GaveUpError(EndpointError):
         self.reason = reason
 
 
+class TooLongError(EndpointError):
+    """An answer went on past all measure, and was cut off."""
+
+
 class NotFoundError(EndpointError):
     """The endpoint does not know what was asked for: a model, a path, a batch, a file."""
 
@@ -191,8 +195,8 @@ class Endpoint:
         for part in response.iter_bytes():
             body += part
             if len(body) > max_answer_bytes:
-                raise self._error(
-                    f"the answer is longer than {max_answer_bytes} bytes",
+                raise TooLongError(
+                    f"{self._place}: the answer is longer than {max_answer_bytes} bytes",
                     "Check base_url, model and dimensions.",
                 )
             if self._clock() > deadline:

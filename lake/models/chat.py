@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from lake.embedders.endpoint import Endpoint, GaveUpError, Refusal
+from lake.embedders.endpoint import Endpoint, GaveUpError, Refusal, TooLongError
 from lake.models.config import ModelConfig
 from lake.models.wire import (
     BAD_ANSWER,
@@ -91,6 +91,8 @@ class Chat:
                 return self._judge(request, form, answer)
         except GaveUpError as error:
             return Outcome(None, error.reason, is_final=False, detail=error.message)
+        except TooLongError as error:  # this one fails alone
+            return Outcome(None, "answer_too_long", is_final=True, detail=error.message)
         return self._read(answer)
 
     def _judge(self, request: ModelRequest, form: AnswerForm, answer: Refusal) -> Outcome:

@@ -18,6 +18,7 @@ import pytest
 
 from flows import cli
 from flows.__main__ import main
+from flows.present import WIDTH
 from tests.flows.lakes import REPOSITORY, Command, environment, files_below, row, start, write
 from tests.model_server import Fault, ModelServer
 from transforms.errors import LakeError
@@ -465,7 +466,7 @@ def test_tables_fit_the_terminal_and_end_without_blanks(
         assert not wide.startswith("\n")
         tables = [[len(line) for line in shown.splitlines() if "─" in line] for shown in (wide, narrow)]
         assert max(tables[1]) <= 60
-        assert max(tables[0]) <= 120
+        assert max(tables[0]) <= WIDTH
     assert "rel (relevance)" in command("--lake", lake, "recall", "harbour", *SCOPE).out
 
 
@@ -487,9 +488,38 @@ def test_init_does_not_settle_in_the_package(command: Command) -> None:
 
 def test_recall_explain_shows_ids_and_sources(lake: Path, command: Command) -> None:
     [found] = command("--lake", lake, "--json", "recall", "harbour", "-k", "1", *SCOPE).json["results"]
+    prefix = found["id"][:8]
     explained = command("--lake", lake, "recall", "harbour", "-k", "1", "--explain", *SCOPE).out
-    assert explained.count(found["id"]) == 1
-    assert found["id"] not in command("--lake", lake, "recall", "harbour", "-k", "1", *SCOPE).out
+    [line] = [line for line in explained.splitlines() if prefix in line]
+    assert "note" in line  # the id stands in the row of its text
+    assert prefix not in command("--lake", lake, "recall", "harbour", "-k", "1", *SCOPE).out
+    assert command("--lake", lake, "--json", "explain", prefix, *SCOPE).json["chain"]["id"] == found["id"]
+
+
+@pytest.mark.parametrize("columns", [None, "60", "80", "120"])
+def test_recall_breaks_no_date_kind_or_id(
+    columns: str | None, lake: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    words = ("--lake", lake, "recall", "harbour", "-k", "2", "--explain", *SCOPE)
+    found = command("--json", *words).json["results"]
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    lines = command(*words).out.splitlines()
+    for memory in found:
+        assert any(
+            all(part in line for part in (memory["id"][:8], memory["event_at"][:10], memory["kind"]))
+            for line in lines
+        )
+    assert max(map(len, lines)) <= (int(columns) if columns else WIDTH)
+
+
+def test_a_call_without_a_scope_names_its_own_verb(lake: Path, command: Command) -> None:
+    assert command("--lake", lake, "facts", "--user", "ana").err.startswith("slowwave: facts needs a tenant")
+    assert "facts need a user or an agent" in command("--lake", lake, "facts", "--tenant", "acme").err
+    assert command("--lake", lake, "recall", "x").err.startswith("slowwave: recall needs a tenant")
+    session = command("--lake", lake, "facts", "--tenant", "acme", "--session", "s1")
+    assert (session.code, "not to a session" in session.err) == (2, True)
 
 
 def test_an_interrupted_run_says_so_in_a_line_and_goes_on_the_next_time(lake: Path, tmp_path: Path) -> None:

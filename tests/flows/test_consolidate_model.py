@@ -19,7 +19,7 @@ from lake.models.config import ModelConfig, make_model
 from lake.models.dry import DryModel
 from tests.flows.lakes import Command, files_below, job_on, write
 from tests.flows.sleepers import facts, history, night, summaries
-from tests.model_server import Fault, ModelServer
+from tests.model_server import Fault, ModelServer, RouteError
 from tests.model_server_chat import ChatApi, Plan
 from transforms.schemas import CLAIMS, CONVERSATIONS, FACTS, MODEL_RESULTS
 
@@ -113,6 +113,39 @@ def test_facts_by_rule_stay_until_a_model_has_answered(tmp_path: Path, server: M
     assert facts(job) == by_rule
     run_consolidate(with_model(job, server))
     assert {predicate for predicate, *_ in facts(job)} == {"lives_in"}
+
+
+def test_no_slot_holds_two_values_while_a_model_owes_answers(tmp_path: Path, server: ModelServer) -> None:
+    job = job_on(tmp_path / "lake")
+    night(job, tmp_path, "all", history())
+    before = facts(job, owner="user:ana", tenant_id="acme")
+    server.chat.refused_words = set()  # type: ignore[attr-defined]
+
+    def answers_all_but_lisbon(body: dict[str, Any]) -> str:
+        if "Lisbon" in body["messages"][-1]["content"]:
+            raise RouteError(503, {"message": "busy"})
+        return reads(body)
+
+    server.chat.reply = answers_all_but_lisbon  # type: ignore[attr-defined]
+    half = run_consolidate(with_model(job, server, max_concurrency=1))
+    assert half.detail["pending"] > 0
+    assert facts(job, owner="user:ana", tenant_id="acme") == before
+    server.chat.reply = reads  # type: ignore[attr-defined]
+    run_consolidate(with_model(job, server))
+    lives = [f for f in facts(job, owner="user:ana", tenant_id="acme") if f[3] is None]
+    assert lives == [("lives_in", "lisbon", "positive", None)]
+
+
+def test_one_answer_past_all_measure_fails_alone(tmp_path: Path, server: ModelServer) -> None:
+    def once_too_long(body: dict[str, Any]) -> str:
+        return "x" * 4_000_000 if "Cork" in body["messages"][-1]["content"] else reads(body)
+
+    server.chat.reply = once_too_long  # type: ignore[attr-defined]
+    job = with_model(job_on(tmp_path / "lake"), server, max_output_tokens=16)
+    done = night(job, tmp_path, "all", history())
+    assert done.detail["claims_refused"].get("model_answer_too_long", 0) > 0
+    assert ("lives_in", "lisbon", "positive", None) in facts(job, owner="user:ana", tenant_id="acme")
+    assert facts(job, owner="user:ben") == []
 
 
 def test_a_batch_is_sent_by_one_run_and_collected_by_a_later_one(tmp_path: Path, server: ModelServer) -> None:

@@ -59,6 +59,45 @@ def test_status_reads_well_and_writes_nothing(lake: Path, command: Command) -> N
     assert files_below(lake) == before
 
 
+def test_commits_behind_count_what_is_derived(lake: Path, tmp_path: Path, command: Command) -> None:
+    words = ("--lake", lake, *AT)
+
+    def behind() -> int:
+        count: int = command(*words, "--json", "status").json["index"]["commits_behind"]
+        return count
+
+    said = row(20, "I live in Graz.", session_id="s20", event_at="2026-06-29T10:00:00Z")
+    command(*words, "ingest", write(tmp_path / "b.jsonl", [said]))
+    assert behind() == 1
+    assert "1 commit behind" in command(*words, "status").out
+    command(*words, "consolidate")
+    assert behind() == 2  # the fact
+    assert "2 commits behind" in command(*words, "status").out
+    command(*words, "publish")
+    assert behind() == 0
+
+
+def test_a_table_that_is_not_made_yet_has_no_version(lake: Path, command: Command) -> None:
+    lines = command("--lake", lake, *AT, "status").out.splitlines()
+    [results] = [line for line in lines if "model_results" in line]
+    [episodes] = [line for line in lines if line.split()[:1] == ["episodes"]]
+    assert "not made yet" in results
+    assert "-1" not in results
+    assert "not made yet" not in episodes
+
+
+def test_doctor_names_the_language_model_and_asks_it_nothing(
+    lake: Path, tmp_path: Path, command: Command
+) -> None:
+    assert "none: consolidation is by rule" in command("--lake", lake, "doctor").out
+    file = tmp_path / "slowwave.toml"
+    file.write_text('[model]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n')
+    said = command("--lake", lake, "--config", file, "doctor", "--json").json
+    [found] = [f for f in said["findings"] if f["name"] == "language model"]
+    assert found["passed"]
+    assert found["detail"] == "m at 127.0.0.1:9/v1, live, no prices set; not asked"
+
+
 def test_status_of_a_fresh_lake(tmp_path: Path, command: Command) -> None:
     command("--lake", tmp_path / "lake", "init")
     said = command("--lake", tmp_path / "lake", "status")
@@ -75,7 +114,8 @@ def test_doctor_finds_a_sound_lake_sound(lake: Path, command: Command) -> None:
     assert {f["name"] for f in data["findings"]} >= {
         "packages",
         "tokens",
-        "model",
+        "embedder",
+        "language model",
         "write",
         "episodes",
         "index",

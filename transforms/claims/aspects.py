@@ -36,6 +36,7 @@ ALIASES: dict[str, str] = {
         "tone": "tone of replies|register",
         "name": "form of address|how to be addressed|nickname",
         "desk": "workplace desk",
+        "colour": "color|favourite colour|favorite color",
         "rate": "rate limit|request rate|requests|requests per minute|api rate",
     }.items()
     for alias in aliases.split("|")

@@ -12,7 +12,7 @@ from transforms.claims.rules import TOOL_RULES, USER_RULES
 from transforms.owners import owner_expr
 from transforms.policy import Policy
 
-EXTRACTOR = "rules@1"
+EXTRACTOR = "rules@2"
 _TOOL_CUES = [
     "limit", "quota", "max", "includes", "price:", "ticket:", "pass:", "fee:", "version",
     "set to", "deadline", "located at", "allows",
@@ -101,7 +101,7 @@ def _candidate(episode_id: str, reading: Reading, policy: Policy) -> dict[str, o
     }
     return {
         "episode_id": episode_id,
-        "operation": reading.rule.operation,
+        "operation": reading.operation,
         "subject": reading.subject,
         "predicate": reading.predicate,
         "aspect": reading.aspect,

@@ -60,6 +60,23 @@ DRINKS = (
     "coffee|tea|espresso|cappuccino|latte|flat white|americano|cortado|rooibos|matcha|cocoa|hot chocolate"
     "|water|juice|lemonade|soda|cola|wine|beer|whisky|whiskey|gin|alcohol|decaf|mate|chai|kombucha|milk"
 )
+CONDITIONS = (
+    r"asthma|diabetes|type [12] diabetes|epilepsy|migraines?|arthritis|depression|anxiety|adhd|autism|dyslexia"
+    r"|insomnia|tinnitus|eczema|psoriasis|(?:coeliac|celiac)(?: disease)?|crohn's(?: disease)?|ibs|hypertension"
+    r"|high blood pressure|low blood pressure|back pain|bad back|bad knees?|knees|back|sciatica|anaemia|anemia"
+    r"|endometriosis|parkinson's|ms|multiple sclerosis|hay fever|vertigo|claustrophobia|hearing loss"
+    r"|heart condition|pacemaker|thyroid \w+|cancer|glaucoma|gout|lupus|bipolar(?: disorder)?|ptsd|ocd"
+    r"|fibromyalgia|sleep apnoea|sleep apnea|fear of (?:heights|flying)"
+)
+STATES = (
+    r"pregnant|colou?r[- ]blind|deaf|diabetic|dyslexic|asthmatic|epileptic|claustrophobic|coeliac|celiac"
+    r"|blind in one eye|autistic|wheelchair user|hard of hearing|short-sighted"
+)
+MEDICINES = (
+    r"(?:[\w-]+ )?(?:blood thinners|antibiotics|antidepressants|insulin|statins?|beta blockers|metformin|warfarin"
+    r"|ibuprofen|paracetamol|painkillers|antihistamines|steroids|cortisone|lithium|levothyroxine|omeprazole"
+    r"|aspirin|melatonin|ritalin|prozac|[\w]+(?:pril|sartan|statin|cillin|prazole|olol|azepam|oxetine|formin))"
+)
 _LODGING = (
     "hotels?|hostels?|guest ?houses?|apartments?|airbnbs?|b&bs?|bed and breakfasts?|inns?|motels?|camp "
     "?sites?"
@@ -95,14 +112,16 @@ ASPECT_WORDS: tuple[tuple[str, str], ...] = (
     ("contact", r"e-?mails?|text messages?|texting|phone calls?|sms|whatsapp|signal|letters"),
     (
         "format",
-        r"bullet points?|bullets|tables|plain text|markdown|short bullets|numbered lists?|prose"
+        r"pdfs?(?: (?:files?|reports?|documents?))?|spreadsheets?|excel(?: (?:files?|sheets?))?|csvs?(?: files?)?"
+        r"|word (?:files?|documents?)|bullet points?|bullets|tables|plain text|markdown|short bullets|numbered lists?|prose"
         r"|summar(?:y|ies)",
     ),
     ("tone", r"(?:an? )?(?:formal|informal|casual|friendly)(?: tone| language)?"),
     ("desk", r"(?:a )?(?:standing|window|corner) desk"),
     (
         "length",
-        r"short (?:answers|replies)|brief (?:answers|replies)|long answers|detailed answers"
+        r"(?:longer|shorter|more detailed|briefer) (?:answers|replies|responses|explanations)"
+        r"|short (?:answers|replies)|brief (?:answers|replies)|long answers|detailed answers"
         r"|concise answers",
     ),
     ("meeting hour", rf"(?:meetings?|calls?) (?:{_HOUR})\b.*"),

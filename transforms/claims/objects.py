@@ -116,6 +116,31 @@ def bare(text: str) -> str:
     return _ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text
 
 
+_COUNTED = re.compile(
+    r"(?:.* )?(?:nut|peanut|walnut|hazelnut|cashew|almond|egg|prawn|cat|dog|horse|bee|wasp|tomato|mango|oyster|mussel"
+    r"|lentil|mushroom|tree nut)",
+    re.IGNORECASE,
+)
+
+
+def in_plural(text: str) -> str:
+    """An allergen in one number, so that a nut allergy is one to nuts."""
+    if not _COUNTED.fullmatch(text):
+        return text
+    return text + ("es" if text.lower().endswith(("to", "go")) else "s")
+
+
+_PLAIN_FIRST = re.compile(
+    r"(?:Always|Never|No|All|Every|Each|Only|Don't|Do not|Under|Light|Dark|Short|Shorter|Long|Longer|More|Brief"
+    r"|Meetings|Calls|Window|Aisle)(?= [a-z])"
+)
+
+
+def unshouted(text: str) -> str:
+    """The text without the capital that only the start of a sentence gave it; names keep theirs."""
+    return text[:1].lower() + text[1:] if _PLAIN_FIRST.match(text) else text
+
+
 def is_thing(text: str) -> bool:
     """Whether an object says something by itself, rather than pointing at what was said before."""
     return bool(text) and not _NOTHING.fullmatch(text) and any(c.isalnum() for c in text)

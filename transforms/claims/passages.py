@@ -80,7 +80,7 @@ _UNREAL = re.compile(
     r"|\b(?:was|am|were|'m|been|are|'re) (?:thinking (?:of|about)|considering|wondering)\b|\bnot sure\b"
     r"|\bsay i\b|\bwould love to\b|\bno idea\b"
     r"|\b(?:don't|do not|never|didn't|not) (?:think|know|say|said|mean|claim|believe|remember)\b|\bnot "
-    r"that i\b|\balmost\b|\bused to\b|\bwhether\b"
+    r"that i\b|\b(?:never|didn't|did not) (?:told|tell) you\b|\balmost\b|\bused to\b|\bwhether\b"
     r"|\bwhat i\b(?! said about)|\bapparently\b|\bsupposedly\b|\bif it (?:were|was)\b|\bwere (?:i|we) "
     r"to\b",
     re.IGNORECASE,

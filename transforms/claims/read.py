@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from transforms.claims.holding import holding
 from transforms.claims.lexicon import aspect_in
-from transforms.claims.objects import bare, is_named, is_thing, parts, points, trimmed
+from transforms.claims.objects import bare, in_plural, is_named, is_thing, parts, points, trimmed, unshouted
 from transforms.claims.passages import HOLE, Manner, manner, masked, meant_until, spans
 from transforms.claims.rule import Level, Rule, clause_starts
-from transforms.claims.times import moments, validity
+from transforms.claims.subjects import subject_of
+from transforms.claims.taken_back import may_be_taken_back, taken_back
+from transforms.claims.times import end_of
 from transforms.predicates import SINGLE_VALUED
 
 
@@ -29,43 +32,20 @@ class Reading:
     span_end: int
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    is_taken_back: bool = False
+
+    @property
+    def operation(self) -> str:
+        """What the claim does: after "forget that" no rule asserts."""
+        return "retract" if self.is_taken_back else self.rule.operation
 
 
-_FIRST_PERSON = re.compile(r"(?:i|we|my|our|us|me|myself)$", re.IGNORECASE)
-_RELATIVE = re.compile(r"my\s+(.*?)(?:,?\s+(?-i:[^\W\d_a-z])\S*)?$", re.IGNORECASE)
-_DETERMINER = re.compile(r"(?:the|our|my|an?|all|any|every)\s+", re.IGNORECASE)
 _LOOSE = ("plans", "rule", "decided", "located_at", "goal", "deadline", "born_on")
-_OVER = re.compile(
-    r"(?:anything|everything|all|amounts?|sums?|refunds?|payments?|payouts?|what is)\s+(?:above"
-    r"|over|beyond)\s+(.*)$",
-    re.IGNORECASE,
-)
 _TIMELESS = ("deadline", "born_on", "age", "costs", "limit", "budget", "has_relative", "name", "comes_from")
 """Predicates whose times are part of what is claimed, or of something else in the sentence."""
-_CHANGED = re.compile(
-    r"\b(?:moved|relocated|started|joined|left|quit|resigned|switched|changed|migrated|stopped|gave up"
-    r"|bought|sold|was|hurt|broke|tore|sprained"
-    r"|injured|died|cancelled|canceled|decided|agreed|adopted|diagnosed|took|got)\b",
-    re.IGNORECASE,
-)
-"""With these a time in the past says since when."""
 
 
 _BYTES = re.compile(r"\d ?[kmgt]i?b\b", re.IGNORECASE)
-
-
-def subject_of(text: str | None) -> str:
-    """The subject that a rule caught: ``user`` for the first person, ``sister`` for my sister Odile."""
-    if text is None or _FIRST_PERSON.match(text.strip()):
-        return "user"
-    text = text.strip(" ,")
-    relative = _RELATIVE.match(text)
-    if relative and text[:3].lower() == "my ":
-        return relative[1].strip(" ,").lower()
-    found = _DETERMINER.match(text)
-    text = text[found.end() :] if found else text
-    over = _OVER.match(text)
-    return f"amounts above {over[1]}" if over else text
 
 
 def read(content: str, said_at: datetime, rules: Sequence[Rule], cues: Sequence[str]) -> list[Reading]:
@@ -108,7 +88,7 @@ class _Sentence:
         if not held:
             return []
         live = [rule for rule in rules if not rule.cue_set.isdisjoint(held)]
-        starts = clause_starts(self.text)
+        starts = sorted({*clause_starts(self.text), *(start for start, _ in taken_back(self.text))})
         return [(rule, match) for rule in live for match in rule.matches(self.text, starts)]
 
 
@@ -117,18 +97,36 @@ def _said(
 ) -> list[Reading]:
     """The readings of a sentence's matches that its manner allows; of two that overlap the first rule's."""
     how = manner(sentence.text)
+    undone = taken_back(sentence.text)
     taken: list[tuple[int, int]] = []
     found: list[Reading] = []
     for rule, match in matches:
-        if not _is_allowed(rule, how):
+        scope = next(((a, b) for a, b in undone if a <= match.start() < b), None)
+        if scope and not may_be_taken_back(rule):
             continue
+        if not _is_allowed(rule, _manner_in(sentence.text, scope, how) if scope else how):
+            continue
+        of_match: list[tuple[int, int]] = []
         for reading, span in _matched(rule, match, sentence, content):
+            is_asserted = not scope and rule.operation == "assert"
+            if is_asserted and any(a <= span[0] < b for a, b in undone):
+                continue
             if any(a < span[1] and span[0] < b for a, b in taken):
                 continue
-            taken.append(span)
+            of_match.append(span)
+            if scope:
+                found.append(replace(reading, is_taken_back=True))
+                continue
             reported = replace(reading, level="reported") if how.is_reported else reading
             found.append(_timed(reported, match, sentence, said_at))
+        taken += of_match
     return sorted(found, key=lambda r: (r.span_start, r.span_end))
+
+
+def _manner_in(text: str, scope: tuple[int, int], how: Manner) -> Manner:
+    """How what is taken back was said; I never said is no reason to doubt it, a question is."""
+    inner = manner(text[slice(*scope)])
+    return replace(inner, is_question=how.is_question, is_conditional=how.is_conditional)
 
 
 def _is_allowed(rule: Rule, how: Manner) -> bool:
@@ -152,6 +150,11 @@ def _matched(
     if subject != "user" and not is_named(subject):
         return
     first, text = match.start("o"), match["o"] or ""
+    if "whole" in rule.flags:
+        named = Reading(rule, subject, rule.predicate, rule.aspect or groups.get("a") or "", "", rule.level, 0, 0)
+        start, end = sentence.start + match.start(), sentence.start + match.end()
+        yield replace(named, span_start=start, span_end=end), match.span("o")
+        return
     is_loose = rule.predicate in _LOOSE or "loose" in rule.flags
     members = [(0, len(text))]
     if rule.is_list:
@@ -160,13 +163,12 @@ def _matched(
     for a, b in members:
         start, end = trimmed(text[a:b], is_loose=is_loose, keeps_time=rule.keeps_time)
         start, end = first + a + start, first + a + end
-        shown = content[sentence.start + start : sentence.start + end]
+        shown = unshouted(content[sentence.start + start : sentence.start + end])
         if not _is_object(rule, sentence.text, start, end):
             if rule.is_list:
                 break
             continue
-        made = _made(rule, groups, subject, shown)
-        if made:
+        for made in _made(rule, groups, subject, shown):
             is_whole = end == match.end("o")
             last = max(end, match.end("s") if groups.get("s") else 0, match.end() if is_whole else 0)
             whole = (sentence.start + min(match.start(), start), sentence.start + last)
@@ -228,13 +230,16 @@ def read_tool(content: str, rules: Sequence[Rule]) -> list[Reading]:
     return _settled(sorted(found, key=lambda r: (r.span_start, r.span_end)))
 
 
-def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -> Reading | None:
+def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -> Iterator[Reading]:
     predicate, aspect = rule.predicate, rule.aspect or (groups.get("a") or "")
     if rule.aspect == "?":
         aspect = aspect_in(shown)
+        if aspect and rule.otherwise and rule.operation == "retract":
+            # A choice may have been read as a mere taste.
+            yield Reading(rule, subject, rule.otherwise, "", bare(shown), rule.level, 0, 0)
         if not aspect:
             if not rule.otherwise:
-                return None
+                return
             predicate = rule.otherwise
     elif rule.aspect == "=":
         aspect = "size" if _BYTES.search(shown) else "rate"
@@ -243,34 +248,24 @@ def _made(rule: Rule, groups: dict[str, str | None], subject: str, shown: str) -
     elif groups.get("a") and predicate in ("budget", "prefers"):
         aspect = aspect_in(aspect) or bare(aspect.strip())
     if "not_a_choice" in rule.flags and aspect_in(shown):
-        return None
+        return
     if predicate == "located_at":
         shown = _WHERE.sub("", shown, count=1) if _WHERE.match(shown) else shown
     before = groups.get("r") or ""
-    text = rule.shape.format(f"{before} {bare(shown)}".strip())
-    return Reading(rule, subject, predicate, aspect, text, rule.level, 0, 0)
+    shown = in_plural(bare(shown)) if predicate == "allergic_to" else bare(shown)
+    for shape in rule.shape.split("|"):
+        text = shape.format(f"{before} {shown}".strip())
+        yield Reading(rule, subject, predicate, aspect, text, rule.level, 0, 0)
 
 
 def _timed(reading: Reading, match: re.Match[str], sentence: _Sentence, said_at: datetime) -> Reading:
     """The reading with the times that its sentence names, where they are times of the claim."""
+    if reading.predicate == "plans" and reading.operation == "assert":
+        return replace(reading, valid_until=end_of(reading.object, said_at))
     if reading.rule.keeps_time or reading.predicate in _TIMELESS:
         return reading
-    has_changed = bool(_CHANGED.search(match.group()))
-    near = [
-        m
-        for m in moments(sentence.text, said_at, is_past=has_changed)
-        if m.last >= match.start() - 2
-        and m.first <= match.end() + _REACH
-        and (has_changed or m.relation != "at")
-    ]
-    since, until = validity(near)
-    if until is not None and until <= (since or said_at):
-        until = None
+    since, until = holding(sentence.text, match, said_at)
     return replace(reading, valid_from=since, valid_until=until)
-
-
-_REACH = 40
-"""How many characters after a match a time may stand."""
 
 
 def _settled(found: list[Reading]) -> list[Reading]:
@@ -289,6 +284,6 @@ def _settled(found: list[Reading]) -> list[Reading]:
 def _is_slot(reading: Reading) -> bool:
     return (
         reading.predicate in SINGLE_VALUED
-        and reading.rule.operation == "assert"
+        and reading.operation == "assert"
         and reading.rule.polarity == "positive"
     )

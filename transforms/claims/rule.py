@@ -22,7 +22,8 @@ _NAME = (
 )
 _PLACE = (
     r"(?:the )?(?-i:[^\W\d_a-z][\w'.-]*(?:(?:,? (?:of |de |del |la |upon |on |am |an der |sur |the "
-    r")*)[^\W\d_a-z][\w'.-]*){0,3})"
+    r")*)(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:January|February|March|April|May|June|July|August"
+    r"|September|October|November|December)\b)[^\W\d_a-z][\w'.-]*){0,3})"
 )
 _MONTHS = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december|jan"
@@ -127,11 +128,12 @@ class Rule:
         otherwise: With ``?``: the predicate where no list has the object; empty for no claim.
         is_list: Whether the object names several, each a claim.
         keeps_time: Whether time expressions belong to the object.
-        shape: Object from its text, as ``no {}``.
+        shape: Object from its text, as ``no {}``; with ``|`` between them several, each a claim.
         most_words: A longer object is no such object.
         flags: ``anywhere``: also in a question; ``reported``: also in others' words, then less sure;
             ``conditional``: also after if; ``unreal``: also after could or would; ``loose``: with commas in
-            the object; ``not_a_choice``: not where the object is a choice of ``lexicon.ASPECT_WORDS``.
+            the object; ``not_a_choice``: not where the object is a choice of ``lexicon.ASPECT_WORDS``;
+            ``whole``: the claim has no object, ``o`` only says where it stands.
     """
 
     predicate: str

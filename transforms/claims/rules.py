@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from transforms.claims import (
     rules_choice,
+    rules_denial,
     rules_health,
     rules_home,
     rules_person,
@@ -13,12 +14,15 @@ from transforms.claims import (
     rules_system,
     rules_taste,
     rules_tool,
+    rules_undone,
     rules_work,
     rules_world,
 )
 from transforms.claims.rule import Rule
 
 USER_RULES: tuple[Rule, ...] = (
+    *rules_undone.RULES,
+    *rules_denial.RULES,
     *rules_choice.RULES,
     *rules_reply.RULES,
     *rules_health.RULES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transforms.claims.lexicon import DIETS, FOODS
+from transforms.claims.lexicon import CONDITIONS, DIETS, FOODS, MEDICINES, STATES
 from transforms.claims.rule import Rule
 
 # fmt: off
@@ -18,8 +18,9 @@ HEALTH = (
         r"|people|bullshit|paperwork|exercise|bureaucracy|effort|mornings|excuses|math|maths"
         r"|fun)\b).+)", is_list=True, most_words=4),
     Rule("allergic_to", "allergy|allergies",
-        r"{L}(?:i|we|my {REL})(?: have| has|'ve got|'ve) (?:an? )?(?:severe |bad |serious |mild "
-        r"|strong |terrible )?(?P<o>[\w-]+(?: [\w-]+)?) allerg(?:y|ies)", most_words=3),
+        r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?)(?: have| has|'ve got|'ve) (?:an? )?(?:severe |bad |serious |mild "
+        r"|strong |terrible )?(?P<o>(?!(?:no|any|food|other|more|many|several|my|these|such)\b)[\w-]+(?: [\w-]+)?) allerg(?:y|ies)",
+        most_words=3),
     Rule("allergic_to", "intoleran",
         r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?){be} (?P<o>lactose|gluten|histamine|fructose)[- "
         r"]intolerant"),
@@ -46,39 +47,31 @@ HEALTH = (
     Rule("has_condition", "i have |i've got |i suffer|i live with|diagnosed",
         r"{L}(?:i|we)(?: have|'ve got| suffer from|'ve had| live with| struggle with|'ve been "
         r"diagnosed with| was(?: recently)? diagnosed with| have been diagnosed with) (?P<o>(?:an? "
-        r"|the |chronic |bad |weak |severe |mild |a bit of )*(?:asthma|diabetes|type [12] diabetes"
-        r"|epilepsy|migraines?|arthritis|depression|anxiety|adhd|autism|dyslexia|insomnia|tinnitus"
-        r"|eczema|psoriasis|(?:coeliac|celiac)(?: disease)?|crohn's(?: disease)?|ibs|hypertension"
-        r"|high blood pressure|low blood pressure|back pain|bad back|bad knees?|knees|back|sciatica"
-        r"|anaemia|anemia|endometriosis|parkinson's|ms|multiple sclerosis|hay fever|vertigo"
-        r"|claustrophobia|hearing loss|heart condition|pacemaker|thyroid \w+|cancer|glaucoma|gout"
-        r"|lupus|bipolar(?: disorder)?|ptsd|ocd|fibromyalgia|sleep apnoea|sleep apnea|fear of "
-        r"(?:heights|flying))(?: (?:in my [\w ]+))?)\b", most_words=7),
+        rf"|the |chronic |bad |weak |severe |mild |a bit of )*(?:{CONDITIONS})(?: (?:in my [\w ]+))?)\b",
+        most_words=7),
     Rule("has_condition",
         "pregnant|colour-blind|color-blind|colour blind|deaf|diabetic|dyslexic|asthmatic|epileptic"
         "|claustrophobic|coeliac|celiac|blind|wheelchair user|autistic",
-            r"{L}(?:i'm|i am)(?: a| also| partially| partly| slightly| almost)* (?P<o>pregnant"
-            r"|colou?r[- ]blind|deaf|diabetic|dyslexic|asthmatic|epileptic|claustrophobic|coeliac"
-            r"|celiac|blind in one eye|autistic|wheelchair user|hard of hearing|short-sighted)\b"),
+            rf"{{L}}(?:i'm|i am)(?: a| also| partially| partly| slightly| almost)* (?P<o>{STATES})\b"),
     Rule("has_condition", "i hurt|i broke|i sprained|i injured|i tore|i twisted|surgery",
         r"{L}i(?:'ve)?(?: just| recently)? (?P<o>(?:hurt|broke|broken|sprained|injured|tore|twisted"
         r"|dislocated) my (?:left |right |lower |upper )*(?:knee|back|ankle|wrist|arm|leg|shoulder"
         r"|hip|foot|hand|elbow|neck|finger|toe|collarbone))\b"),
-    Rule("takes", "stopped taking|no longer take|don't take|off ",
+    Rule("takes", "stopped taking|no longer tak|don't take|quit taking|came off|gave up taking|longer taking",
         r"{L}i(?:'ve| have|'m)?(?: just| finally)? (?:stopped taking|no longer take|no longer "
-        r"taking|quit taking|don't take|came off) (?P<o>(?!(?:the (?:bus|train|tram)|sugar|it|part"
+        r"taking|gave up taking|quit taking|don't take|came off) (?P<o>(?!(?:the (?:bus|train|tram)|sugar|it|part"
         r"|any chances|chances|calls|notes)\b)[\w-]+(?: [\w-]+)?)(?: any ?more)?",
         operation="retract", most_words=3),
     Rule("takes", "i take |i'm on |i am on |i'm taking|been taking|prescribed",
-        r"{L}(?:i|my {REL})(?: now| also)? (?:take|takes|am taking) (?P<o>[\w-]+(?: "
+        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also)? (?:take|takes|am taking) (?P<o>[\w-]+(?: "
         r"[\w-]+){0,2}?)(?=(?: tablets?| pills?| drops?)?,? (?:once|twice|three times|\d+ times"
         r"|every (?:day|morning|evening|night)|daily|for my|against|at night)\b)", most_words=4),
     Rule("takes", "i take |i'm on |i am on |i'm taking|been taking|prescribed",
         r"{L}(?:i'm|i am|i've been|i was)(?: now| currently)? (?:on|taking|prescribed|put on) "
-        r"(?P<o>(?:[\w-]+ )?(?:blood thinners|antibiotics|antidepressants|insulin|statins?|beta "
-        r"blockers|metformin|warfarin|ibuprofen|paracetamol|painkillers|antihistamines|steroids"
-        r"|cortisone|lithium|levothyroxine|omeprazole|aspirin|[\w]+(?:pril|sartan|statin|cillin"
-        r"|prazole|olol|azepam|oxetine|formin)))\b", most_words=4),
+        rf"(?P<o>{MEDICINES})\b", most_words=4),
+    Rule("takes", "i take |takes |taking ",
+        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also| still)? (?:take|takes|am taking|is taking|'m taking)"
+        rf" (?:(?:an?|my|some|\d+ ?mg of) )?(?P<o>{MEDICINES})\b(?! (?:to|back|out|away)\b)", most_words=4),
     Rule("allergic_to",
         "a rash|me hives|hives|swell up|react badly|tolerate|intoleran|makes me ill|make me ill",
             r"{L}(?P<o>(?!(?:he|she|it|that|this|they|which|even|traces|these|those"
@@ -89,9 +82,14 @@ HEALTH = (
         r"|don't handle) (?P<o>[\w-]+(?: [\w-]+)?)", most_words=3),
     Rule("allergic_to", "intoleran",
         r"{L}i have an? (?P<o>lactose|gluten|histamine|fructose|dairy) intolerance"),
-    Rule("diet", "back to eating|eating meat again|eat meat again",
-        r"{L}(?:i|we)(?:'ve| have|'m| am)? (?:went back to eating|gone back to eating|started "
-        r"eating|back to eating) (?P<o>meat)(?: again)?", operation="retract", shape="vegetarian"),
+    Rule("diet", "back to eating|eating meat again|eat meat again|eat meat now",
+        r"{L}(?:i|we)(?:'ve| have|'m| am)?(?: now)? (?:went back to eating|gone back to eating|started "
+        r"eating|back to eating|eat(?=\w* meat again|\w* meat now)|eating(?= meat again)) (?P<o>meat)(?: again)?",
+        operation="retract", shape="vegetarian|vegan|no {}"),
+    Rule("diet", "again",
+        rf"{{L}}(?:i|we)(?:'m| am)?(?: now)? (?:eat|eating|drink|drinking|can eat|can have|can drink) "
+        rf"(?P<o>(?!meat\b)(?:{FOODS}|wine|beer)(?:(?:,| or| and|, or) (?:{FOODS}))*) again\b",
+        operation="retract", is_list=True, shape="no {}"),
     Rule("diet", "vegan|vegetarian|pescatarian|plant-based|kosher|halal",
         r"{L}(?:i've been|i have been|i went|i turned|i became|i'm now|i've gone|i've "
         rf"become)(?: an?)? (?P<o>{DIETS})\b"),
@@ -136,7 +134,7 @@ HEALTH = (
         r"(?P<o>flying|heights|dogs|spiders|water|needles|lifts|elevators|the dark|snakes|crowds"
         r"|thunder)", shape="fear of {}"),
     Rule("takes", " mg ",
-        r"{L}(?:i|my {REL})(?: now| also)? (?:take|takes|am on|am taking) \d+ ?mg(?: of)? "
+        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also)? (?:take|takes|am on|is on|am taking) \d+ ?mg(?: of)? "
         r"(?P<o>[\w-]+)"),
     Rule("allergic_to", "intolerant to|intolerant of",
         r"{L}(?:i'm|i am) (?:very |really )?intolerant (?:to|of) (?P<o>[\w-]+)(?=[,.;!]|$| and| so)"),

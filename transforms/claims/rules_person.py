@@ -138,10 +138,17 @@ FAMILY = (
         r"| is called| is named)? (?:called |named )?(?P<o>{NAME})", most_words=2),
     Rule("has_relative", "married to|engaged to",
         r"{L}(?:i'm|i am)(?: happily)? (?:married|engaged) to (?P<o>{NAME})", shape="spouse {}"),
+    *(
+        Rule("has_relative", "children|kids",
+            rf"{{L}}(?:i|we)(?:'ve got| have got| have) (?:two|three|four|\d) (?:(?:small|grown-up|adult|teenage|little) )?"
+            rf"(?:children|kids)(?::|,| named| called)? (?:{{NAME}}(?: \(\d+\))?,? (?:and )?){{{before}}}(?P<o>{{NAME}})"
+            r"(?=(?: \(\d+\))?(?:,| and|[.;!]|$))", shape="child {}", most_words=2)
+        for before in range(4)
+    ),
     Rule("has_relative", "i have |i've got |we have |we've got ",
         r"{L}(?:i|we)(?:'ve got| have got| have) (?P<o>(?:an? |one |two |three |four |five |six "
-        r"|\d )(?:(?:older|younger|little|big|small|grown-up|adult|teenage|twin) )*(?:{REL}|kids"
-        r"|children)s?(?:,? (?:called |named )?{NAME}(?: and {NAME})?)?)(?! of\b)", most_words=7),
+        r"|\d )(?:(?:older|younger|little|big|small|grown-up|adult|teenage|twin) )*(?:kids"
+        r"|children|{REL}s?)\b(?:,? (?:called |named )?{NAME}(?: and {NAME})?)?)(?! of\b)", most_words=7),
     Rule("has_relative", RELATIVE_CUES,
         r"\bmy (?:\d+-year-old |late |dear |lovely )?(?P<r>{REL})(?:'s name is|'s called| is called"
         r"| is named|,)? (?P<o>{NAME})", most_words=2, flags=("anywhere", "reported")),

@@ -102,6 +102,16 @@ REPLIES = (
         r"{L}(?:please )?(?:don't|do not|never) (?:schedule|plan|book|put) (?:anything|any meetings"
         r"|any calls|meetings|calls)(?: for me)? (?P<o>(?:on|before|after|in the) [\w: ]+?)(?= for "
         r"me| please|[,.;!]|$)", shape="no meetings {}", most_words=4),
+    Rule("rule", "meetings|calls",
+        r"^\W*(?:ok,? |please |and )*(?:never|don't ever|do not ever) (?:book|schedule|plan|put|set up|arrange)(?: me)? "
+        r"(?:any )?(?P<o>(?:meetings|calls) (?:before|after|on|at|in the) [\w: ]+?)(?= for me| please|[,.;!]|$)",
+        shape="no {}", most_words=6),
+    Rule("rule", "meetings|calls",
+        r"{L}(?P<o>(?:meetings|calls) (?:before|after|on|at|in the) [\w: ]+?) (?:are|is)(?: now| again| all)* (?:fine|ok"
+        r"|okay|possible|allowed|welcome)(?= |[,.;!]|$)", operation="retract", shape="no {}", most_words=6),
+    Rule("rule", "meetings|calls",
+        r"{L}you (?:can|may)(?: now)? (?:book|schedule|plan|put) (?:me )?(?P<o>(?:meetings|calls) (?:before|after|on|at"
+        r"|in the) [\w: ]+?)(?= again| now|[,.;!]|$)", operation="retract", shape="no {}", most_words=6),
     Rule("prefers", "lessons|study|concentrate|learn",
         r"{L}i can only (?:concentrate|study|learn|focus) (?P<o>(?:after|before|in the|at|early"
         r"|late) [\w ]+?)(?=,| so|[.;!]|$)", aspect="study hour", most_words=5),

@@ -22,7 +22,7 @@ TOOLS = (
     Rule("uses", "switched|moved from|migrated",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)* (?:switched|moved|migrated"
         r"|changed)(?: over)? from (?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)(?= "
-        r"to (?-i:[A-Z]|i[A-Z]))", operation="retract", most_words=3, flags=("not_a_choice",)),
+        r"to (?-i:[A-Z]|i[A-Z]))", operation="retract", most_words=3),
     Rule("uses", "switched|moved from|migrated",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)* (?:switched|migrated|changed"
         r"|moved)(?: over)?(?: from [\w .+#-]+?)? to (?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#-]*(?: "
@@ -32,6 +32,13 @@ TOOLS = (
         r"us(?:e|ing) (?:an? )?(?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#/-]*(?: "
         r"(?-i:[A-Z0-9])[\w.+#-]*)*(?:(?:,| and|, and) (?-i:[A-Z])[\w.+#-]*(?: "
         r"(?-i:[A-Z])[\w.+#-]*)*)*)", is_list=True, most_words=4),
+    Rule("uses", "we use |i use |we're using|i'm using",
+        r"{L}(?:i|we)(?: now| also| mostly| mainly| still|'m|'re)* us(?:e|ing) (?P<o>(?!(?:it|that|this|them|to|up|my|our"
+        r"|your|the|an?|some|only|more|less|all|public|cash|both|one|two|and)\b)[a-z][\w.+#-]*(?:(?:,| and|, and) "
+        r"[A-Za-z][\w.+#-]*)*)(?= at work| in production| for (?:all )?(?:our|my|the) (?:[\w-]+ )?(?:models?|data|pipelines?|builds?"
+        r"|tests?|testing|deployments?|notes|tasks|code|infrastructure|reports?|reporting|analytics|dashboards?|backend"
+        r"|frontend|ci|work|scripts|sites?|warehouse)\b)", is_list=True,
+        most_words=2),
     Rule("uses", "wheelchair|hearing aid|screen reader|walking stick|crutches",
         r"{L}i use (?P<o>an? (?:wheelchair|hearing aid|screen reader|walking stick|walker|white "
         r"cane|cpap machine))"),

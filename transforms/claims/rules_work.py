@@ -61,6 +61,9 @@ WORK = (
         r"{L}my (?:new |current |direct |line )*(?:boss|manager|supervisor|team lead)(?:'s "
         r"name)?(?:'s| is)(?: now| still)?(?: called| named)? (?P<o>{NAME}(?: "
         r"{NAME})?)(?=\s*(?:[,.;:!)]|$)| (?:and|now|so|since|but)\b)"),
+    Rule("reports_to", "my boss |my manager |my supervisor |my team lead |my line manager |our boss |our manager ",
+        r"\b(?:my|our) (?:new |current |direct )*(?:boss|line manager|manager|supervisor|team lead),? "
+        r"(?P<o>{NAME}(?: {NAME})?)(?![\w'-])(?! (?:and|or) (?:my|his|her))", most_words=2, flags=("reported",)),
     Rule("reports_to", "report to|reporting to",
         r"{L}(?:i|we)(?:'m| am|'ll)?(?: now| currently)? report(?:ing)? (?:directly )?to "
         r"(?P<o>{NAME}(?: {NAME})?|the (?:[\w-]+ )?(?:ceo|cto|cfo|coo|director|head of [\w-]+|vp "

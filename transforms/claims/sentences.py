@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from string import Formatter
 
 import polars as pl
 
+from transforms.claims.lexicon import RELATIVES
 from transforms.predicates import BY_NAME
 
 _NO_LONGER = "No longer so: "
 _BARE = "{subject} takes back what was said: "
+_ASPECT = re.compile(r" \([^()]*\{aspect\}[^()]*\)")
+_THIRD_PERSON = (
+    (r"\b(?:my|our) (?:own )?", "their "),
+    (r"\bmyself\b|\bourselves\b", "themselves"),
+    (r"\b(?:mine|ours)\b", "theirs"),
+    (r"\b(call|e-?mail|text|ask|tell|send|show|give|warn|remind|contact|with|to|for|from) (?:me|us)\b", "${1} them"),
+    (r"\b(?:I'm|I am|we're|we are)\b", "they are"),
+    (r"\b(?:I've|we've)\b", "they have"),
+    (r"\b(?:I|we) (have|ask|say|get|need|want|work|travel|send|write|use|do|can|live|approve|sign)\b", "they ${1}"),
+)
+"""First person in an object and what it is in a sentence about the speaker; ``my.cnf`` and ``US`` stay."""
 
 
 def _filled(template: str) -> pl.Expr:
@@ -29,8 +42,24 @@ def _template(operation: str, predicate: str, polarity: str, has_object: bool, h
         return _BARE + predicate.replace("_", " ") + (" ({aspect})" if has_aspect else "")
     sentence = known.positive if polarity == "positive" else known.negative
     if not has_aspect:
-        sentence = sentence.replace(" ({aspect})", "")
+        sentence = _ASPECT.sub("", sentence)
     return sentence if operation == "assert" else _NO_LONGER + sentence
+
+
+def _in_third_person() -> pl.Expr:
+    text = pl.col("object")
+    for pattern, becomes in _THIRD_PERSON:
+        text = text.str.replace_all(pattern, becomes)
+    return text
+
+
+def _tells_more() -> pl.Expr:
+    """Whether the aspect is not in the subject or object already: a window seat is a seat."""
+    aspect = pl.col("aspect")
+    is_said = pl.any_horizontal(
+        pl.col(name).str.to_lowercase().str.contains(aspect, literal=True) for name in ("subject", "object")
+    )
+    return (aspect != "") & ~is_said
 
 
 def sentence_of(claims: pl.DataFrame) -> pl.Series:
@@ -38,18 +67,20 @@ def sentence_of(claims: pl.DataFrame) -> pl.Series:
 
     Args:
         claims: Columns operation, subject, predicate (known), aspect, object, polarity, speaker; the
-            subject ``user`` is shown by the speaker's name, or as ``The user``.
+            subject ``user`` is shown by the speaker's name, or as ``The user``, and a relative as theirs.
 
     Returns:
         String series ``fact``, a row each, in order.
     """
-    has = (pl.col("object") != "", pl.col("aspect") != "")
     name = pl.when(pl.col("speaker").str.strip_chars() != "").then("speaker").otherwise(pl.lit("The user"))
+    subject = pl.col("subject")
+    is_kin = subject.str.to_lowercase().is_in(RELATIVES.split("|"))
     rows = claims.select(
-        "operation", "predicate", "polarity", "aspect", "object",
-        shown=pl.when(pl.col("subject") == "user").then(name).otherwise("subject"),
-        has_object=has[0],
-        has_aspect=has[1],
+        "operation", "predicate", "polarity", "aspect",
+        object=_in_third_person(),
+        shown=pl.when(subject == "user").then(name).when(is_kin).then(name + "'s " + subject).otherwise(subject),
+        has_object=pl.col("object") != "",
+        has_aspect=_tells_more(),
     ).with_row_index("row")  # fmt: skip
     forms = ["operation", "predicate", "polarity", "has_object", "has_aspect"]
     parts = [

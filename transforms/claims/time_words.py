@@ -41,6 +41,12 @@ COUNTS = {
     "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
 }  # fmt: skip
 
+ORDINALS = {
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "fifteenth": 15, "twentieth": 20,
+}  # fmt: skip
+
+_ORDINAL = "|".join(ORDINALS)
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
 _COUNT = r"\d{1,4}|" + "|".join(sorted(COUNTS, key=len, reverse=True))
@@ -57,7 +63,7 @@ TIME = re.compile(
     rf"(?:the\s+)?(?:beginning of\s+|start of\s+|(?P<close>end of)\s+)?(?:the\s+)?"
     rf"(?:"
     rf"(?P<iso>\b\d{{4}}-\d\d-\d\d)\b"
-    rf"|(?:(?:{_DAY}),?\s+(?:the\s+)?)?(?P<day>\b\d{{1,2}})(?:st|nd|rd|th"
+    rf"|(?:(?:{_DAY}),?\s+(?:the\s+)?)?(?P<day>\b(?:\d{{1,2}}|{_ORDINAL})\b|\b\d{{1,2}}(?=st|nd|rd|th))(?:st|nd|rd|th"
     rf"|\.)?(?:\s+of)?\s+(?P<month>{_MONTH})\b(?:,?\s+(?P<year>\d{{4}}))?"
     rf"|\b(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,?\s+(?P<year2>\d{{4}}))?"
     rf"|\b(?P<which>last|this|next)\s+(?P<span>week(?:end)?|month|year|quarter|{_DAY}|{_MONTH})\b(?!'s)"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from transforms.claims.time_words import COUNTS, FOR, HINT, MONTHS, TIME, WEEKDAYS
+from transforms.claims.time_words import COUNTS, FOR, HINT, MONTHS, ORDINALS, TIME, WEEKDAYS
 
 Relation = Literal["at", "since", "until"]
 
@@ -158,8 +158,12 @@ def _one_day(m: re.Match[str], today: datetime, past: bool) -> tuple[datetime, d
         return _days(today + timedelta(days=_NAMES[m["name"].lower()]), 1)
     if m["weekday"]:
         return _weekday(WEEKDAYS[m["weekday"].lower()], today, past)
-    month, day = MONTHS[(m["month"] or m["month2"]).lower()], int(m["day"] or m["day2"])
+    month, day = MONTHS[(m["month"] or m["month2"]).lower()], _day(m["day"] or m["day2"])
     return _date(m["year"] or m["year2"], month, day, today, past)
+
+
+def _day(text: str) -> int:
+    return ORDINALS.get(text.lower()) or int(text)
 
 
 _NAMES = {
@@ -230,6 +234,23 @@ def _relative(which: str, span: str, today: datetime) -> tuple[datetime, datetim
         "year": _year(today.year + step, today),
     }
     return spans[span]
+
+
+_RANGE = re.compile(r"\b(?:from|between) (?=\S)([^,.;]{1,24}?) (?:to|and|till|until|through) ", re.IGNORECASE)
+
+
+def end_of(text: str, anchor: datetime) -> datetime | None:
+    """When a plan ends that names its end: away until 20 October, on leave from 6 to 17 July.
+
+    Args:
+        text: The plan.
+        anchor: When it was said; aware.
+
+    Returns:
+        The first instant after it; null where it names none, or one not after ``anchor``.
+    """
+    _, until = validity(moments(_RANGE.sub(r"until ", text), anchor, is_past=False))
+    return until if until is not None and until > anchor else None
 
 
 def validity(found: list[Moment]) -> tuple[datetime | None, datetime | None]:

@@ -30,6 +30,17 @@ _STOP = (
     " year yes yesterday yet you your yours added answer check done fine happened last noted four five six"
     " seven eight nine ten both which does doesn didn isn aren wasn couldn shouldn wouldn haven hasn ll ve"
     " re"
+    # Adverbs, and fillers
+    " actually absolutely additionally afterwards almost already alright although anyway apparently"
+    " approximately basically certainly clearly completely constantly currently definitely directly easily"
+    " entirely especially essentially eventually exactly extremely fairly finally frankly frequently fully"
+    " generally gladly hardly honestly hopefully however immediately indeed instantly instead largely lately"
+    " likely literally luckily mainly maybe meanwhile merely mostly namely naturally nearly necessarily"
+    " normally obviously occasionally originally otherwise partly particularly personally possibly"
+    " practically precisely previously primarily probably properly quickly rarely rather recently regularly"
+    " roughly sadly seriously seldom similarly simply slightly slowly somehow sometimes somewhat specifically"
+    " strongly suddenly surely temporarily therefore thoroughly totally truly typically unfortunately"
+    " usually whenever wherever"
     # German
     " aber alle als also am an auch auf aus bei beim bin bis bist bitte da damit danke dann das dass dein"
     " deine dem den der des die dies diese diesem dieser doch dort du durch ein eine einem einen einer es"
@@ -67,6 +78,10 @@ _STOP_UNSPACED = (
 _NO_TERMS = sorted({*_STOP.split(), *_STOP_UNSPACED.split(), *PLAIN_WORDS})
 """Words of mood say how a session went, not what it was about."""
 _WORD = r"\p{L}[\p{L}\p{M}\p{N}_'’-]*\p{L}|\p{L}+\d+"
+_CONTRACTED = (
+    r"\b\p{L}+n't\b|\b\p{L}+'(?:m|re|ve|ll|d)\b"
+    r"|\b(?:he|she|it|that|what|who|where|when|how|there|here|let|one|everyone|someone|everything)'s\b"
+)
 _HAN = r"\p{Han}{2,4}|[\p{Katakana}ー]{2,}"
 _IS_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
 _MIN_CHARS, _LONG_CHARS = 3, 9
@@ -91,6 +106,9 @@ def topics(turns: pl.DataFrame, count: int) -> pl.DataFrame:
         .str.replace_all(r"(?s)```.*?(?:```|$)|https?://\S+|\[REDACTED:\w+\]", " ")
         .str.to_lowercase()
     )
+    # A contraction is no word of its own: I'm and don't go, the doctor's is about a doctor.
+    plain = plain.str.replace_all("[’ʼ`´]", "'").str.replace_all(_CONTRACTED, " ")
+    plain = plain.str.replace_all(r"(\p{L})'s\b", "${1}")
     words = turns.select(
         "conversation_id",
         "row",

@@ -27,6 +27,17 @@ _SMALL_TALK = (
     r"|danke|grazie|spasibo|спасибо|谢谢|好的|はい|ありがとう(?:ございます)?|네|감사합니다|you|very much"
     r"|so much|a lot|there|ok(?:ay)?)\W*)+$"
 )
+_PASSING = (
+    r"(?i)^\W*(?:(?:what a |it'?s a |it is a |a )?(?:lovely|nice|beautiful|gorgeous|great|fine|terrible|awful|rainy"
+    r"|sunny|cold|hot|warm|grey|busy|long|quiet|good)(?: \w+)? (?:weather|day|morning|afternoon|evening|week|weekend"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?:,? (?:today|here|again|so far|outside|out there"
+    r"|already|at last|isn'?t it|this \w+|in (?-i:[A-Z])\w+))*"
+    r"|(?:start|end|beginning) of (?:the|my|a) (?:shift|day|week)|(?:i'?m |i am )?(?:back|here)(?: again| now)?"
+    r"|(?:it's )?me again|hope (?:you're|you are|all is) well|how was your \w+|long time no see|quick (?:one|question)"
+    r"|(?:one|another|next) (?:more )?(?:thing|question)|i have a (?:quick )?question|(?:just )?checking(?: in)?"
+    r"|(?:the |my |our )?[\w-]+(?: [\w-]+)? (?:wrote|called|replied|answered|rang|e-?mailed)(?: back| again)?)\W*$"
+)
+"""A remark on the day, or that somebody called, without what about."""
 _UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}\u{ac00}-\u{d7af}]"
 _MIN_LETTERS, _MIN_UNSPACED = 8, 4
 ELLIPSIS = "…"
@@ -62,7 +73,8 @@ def is_request_expr() -> pl.Expr:
     letters = pl.col("title").str.count_matches(r"\p{L}")
     unspaced = pl.col("title").str.count_matches(_UNSPACED)
     is_long = (letters >= _MIN_LETTERS) | (unspaced >= _MIN_UNSPACED)
-    return (is_long & ~pl.col("title").str.contains(_SMALL_TALK)).fill_null(False)
+    is_idle = pl.col("title").str.contains(_SMALL_TALK) | pl.col("title").str.contains(_PASSING)
+    return (is_long & ~is_idle).fill_null(False)
 
 
 def cut_expr(text: pl.Expr, max_chars: int) -> pl.Expr:

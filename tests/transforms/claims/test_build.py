@@ -71,6 +71,19 @@ def test_a_speaker_without_a_name_is_the_user() -> None:
         ({"operation": "retract"}, "No longer so: Mira likes green tea"),
         ({"operation": "retract", "object": ""}, "Mira takes back what was said: likes"),
         ({"predicate": "prefers", "aspect": "drinks"}, "Mira prefers green tea (drink)"),
+        ({"predicate": "prefers", "aspect": "seat", "object": "window seat"}, "Mira prefers window seat"),
+        ({"predicate": "allergic_to", "subject": "mother", "object": "nuts"},
+         "Mira's mother is allergic to nuts"),
+        ({"predicate": "has_condition", "object": "broke my left knee"},
+         "Mira's health: broke their left knee"),
+        ({"predicate": "plans", "object": "on leave until May"}, "Mira has planned: on leave until May"),
+        ({"predicate": "rule", "object": "never email me after six"},
+         "Mira's rule: never email them after six"),
+        ({"predicate": "uses", "object": "my.cnf"}, "Mira uses my.cnf"),
+        ({"predicate": "limit", "subject": "Rate limit", "aspect": "rate", "object": "60 requests"},
+         "Rate limit: 60 requests"),
+        ({"predicate": "limit", "subject": "API", "aspect": "rate", "object": "60 requests"},
+         "API: 60 requests (rate limit)"),
         ({"predicate": "budget", "object": "80 euros"}, "Mira has a budget of 80 euros"),
         (
             {"predicate": "responsible_for", "subject": "refunds", "object": "Ingrid"},
@@ -78,7 +91,7 @@ def test_a_speaker_without_a_name_is_the_user() -> None:
         ),
         ({"subject": "{object} of {subject}"}, "{object} of {subject} likes green tea"),
     ],
-)
+)  # fmt: skip
 def test_a_claim_is_a_sentence(values: dict[str, Any], fact: str) -> None:
     assert one(**values)["fact"] == fact
 

@@ -133,6 +133,12 @@ def test_health_of_the_samples_is_restricted(of_samples: dict[str, list[dict[str
         ("I live in Leipzig until Friday.", None, "2026-05-16"),
         ("From June I'll be working for Osprey Rail.", "2026-06-01", None),
         ("I live in Leipzig.", None, None),
+        ("We are back in Leipzig since the first of March.", "2026-03-01", None),
+        ("I started at Halden Bank on Monday.", "2026-05-11", None),
+        ("I'm on vacation until 20 October.", None, "2026-10-21"),
+        ("I'm away from 6 to 17 July.", None, "2026-07-18"),
+        ("I'm on leave from 20 May to the end of July.", None, "2026-08-01"),
+        ("I'll be in Rome next week.", None, None),
     ],
 )
 def test_since_when_it_holds(content: str, since: str | None, until: str | None) -> None:

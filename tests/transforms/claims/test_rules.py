@@ -11,7 +11,7 @@ from transforms.claims.rules import TOOL_RULES, USER_RULES
 from transforms.predicates import BY_NAME
 
 ALL = [*USER_RULES, *TOOL_RULES]
-FLAGS = {"anywhere", "reported", "conditional", "unreal", "loose", "not_a_choice"}
+FLAGS = {"anywhere", "reported", "conditional", "unreal", "loose", "not_a_choice", "whole"}
 
 
 @pytest.mark.parametrize("rule", ALL, ids=lambda rule: f"{rule.predicate}-{rule.pattern[:40]}")

@@ -91,6 +91,30 @@ def test_the_first_meaningful_request_of_the_user_is_the_title() -> None:
     assert title(*late, ("user", "Order paper for the office.")) == "Order paper for the office"
 
 
+@pytest.mark.parametrize(
+    "idle",
+    [
+        "Lovely weather today!", "Start of the shift.", "The ryokan wrote.", "Good weekend in Porto.", "I'm back.",
+        "What a busy week.", "Quick question.", "My sister called again.",
+    ],
+)  # fmt: skip
+def test_small_talk_is_no_title_where_a_request_follows(idle: str) -> None:
+    assert title(("user", idle), ("user", "Pay the March invoice.")) == "Pay the March invoice"
+    assert title(("user", idle)) == idle.rstrip(".")
+
+
+@pytest.mark.parametrize("said", ["Good day trips near Porto", "Quiet week for hiking in Wales", "Who called"])
+def test_what_only_starts_like_small_talk(said: str) -> None:
+    assert title(("user", said), ("user", "Pay the March invoice.")) == said
+
+
+def test_contractions_and_adverbs_are_no_topics() -> None:
+    said = "I'm actually at the doctor’s, don't call: the doctor's invoice they're usually sending hasn't come."
+    found = describe(session(("user", said)), Policy())["topics"][0].to_list()
+    assert {"doctor", "invoice"} <= set(found)
+    assert not {"i'm", "doctor's", "doctor’s", "actually", "usually", "don't", "they're", "hasn't"} & set(found)
+
+
 def test_what_is_taken_where_the_user_asked_nothing() -> None:
     assert title(("user", "yes"), ("assistant", "Welcome to the desk.")) == "Yes"
     assert title(("assistant", "Welcome to the desk."), ("assistant", "Still here.")) == "Welcome to the desk"
