@@ -6,7 +6,7 @@ from collections import Counter
 
 import polars as pl
 
-from flows.consolidate_topics import Memberships, with_vectors
+from flows.consolidate_topics import Memberships
 from flows.portions import OWNER, Portion, newly_ripe, ripe_episodes
 from lake import revisions
 from lake.revisions import alive
@@ -34,7 +34,8 @@ def consolidate_summaries(portion: Portion, memberships: Memberships, counts: Co
     before = portion.before(SUMMARIES, keys)
     wanted = ripe.join(due, on=TOPIC, how="semi").select("episode_id", "topic_id")
     whole = portion.episodes(wanted.select("episode_id")).join(wanted, on="episode_id")
-    found = _summarised(portion, with_vectors(portion, whole), alive(before), counts)
+    # Sentences are weighed by their words: a change of embedder leaves summaries as they are.
+    found = _summarised(portion, whole, alive(before), counts)
     counts["summaries"] += portion.writer.revise(SUMMARIES, before, found).rows.height
 
 
