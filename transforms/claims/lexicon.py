@@ -7,17 +7,15 @@ from functools import cache
 
 OCCUPATIONS = (
     "accountant|actor|actress|analyst|architect|artist|assistant|baker|barber|barista|biologist"
-    "|bookkeeper"
-    "|builder|bus driver|butcher|carpenter|carer|cashier|caretaker|chef|chemist|clerk|coach|composer|cook"
-    "|consultant|contractor|copywriter|counsellor|counselor|dancer|dentist|designer|developer|dietitian"
-    "|director|doctor|dba|driver|economist|editor|electrician|engineer|estate agent|farmer|firefighter"
-    "|fisherman"
+    "|bookkeeper|builder|bus driver|butcher|carpenter|carer|cashier|caretaker|chef|chemist|clerk|coach"
+    "|composer|cook|consultant|contractor|copywriter|counsellor|counselor|dancer|dentist|designer|developer"
+    "|dietitian|director|doctor|dba|driver|economist|editor|electrician|engineer|estate agent|farmer"
+    "|firefighter|fisherman"
     "|florist|freelancer|gardener|geologist|gp|hairdresser|head of \\w+|historian|housekeeper|illustrator"
     "|instructor|interpreter|janitor|journalist|judge|lawyer|lecturer|librarian|locksmith|machinist"
-    "|manager"
-    "|mathematician|mechanic|midwife|musician|nanny|novelist|nurse|nutritionist|officer|optician|painter"
-    "|paralegal|paramedic|pastor|pharmacist|photographer|physician|physicist|physiotherapist|physio|pilot"
-    "|plumber"
+    "|manager|mathematician|mechanic|midwife|musician|nanny|novelist|nurse|nutritionist|officer|optician"
+    "|painter|paralegal|paramedic|pastor|pharmacist|photographer|physician|physicist|physiotherapist|physio"
+    "|pilot|plumber"
     "|poet|police officer|postman|producer|professor|programmer|proofreader|psychiatrist|psychologist"
     "|realtor|receptionist|recruiter|reporter|researcher|retiree|sailor|salesman|salesperson|scientist"
     "|secretary|social worker|soldier|solicitor|statistician|student|surgeon|surveyor|tailor|teacher"
@@ -53,17 +51,17 @@ DIETS = (
 FOODS = (
     "meat|pork|beef|fish|seafood|shellfish|dairy|milk|cheese|eggs?|gluten|wheat|sugar|nuts?|peanuts?|soy"
     "|red meat|chicken|lamb|raw fish|onions?|garlic|alcohol|caffeine|lactose|bread|sesame|shrimps?"
-    "|prawns?"
-    "|animal products|processed food|fried food|spicy food|sweets|chocolate|breakfast"
+    "|prawns?|animal products|processed food|fried food|spicy food|sweets|chocolate|breakfast"
 )
 DRINKS = (
     "coffee|tea|espresso|cappuccino|latte|flat white|americano|cortado|rooibos|matcha|cocoa|hot chocolate"
     "|water|juice|lemonade|soda|cola|wine|beer|whisky|whiskey|gin|alcohol|decaf|mate|chai|kombucha|milk"
 )
 CONDITIONS = (
-    r"asthma|diabetes|type [12] diabetes|epilepsy|migraines?|arthritis|depression|anxiety|adhd|autism|dyslexia"
-    r"|insomnia|tinnitus|eczema|psoriasis|(?:coeliac|celiac)(?: disease)?|crohn's(?: disease)?|ibs|hypertension"
-    r"|high blood pressure|low blood pressure|back pain|bad back|bad knees?|knees|back|sciatica|anaemia|anemia"
+    r"asthma|diabetes|type [12] diabetes|epilepsy|migraines?|arthritis|depression|anxiety|adhd|autism"
+    r"|dyslexia|insomnia|tinnitus|eczema|psoriasis|(?:coeliac|celiac)(?: disease)?|crohn's(?: disease)?|ibs"
+    r"|hypertension|high blood pressure|low blood pressure|back pain|bad back|bad knees?|knees|back"
+    r"|sciatica|anaemia|anemia"
     r"|endometriosis|parkinson's|ms|multiple sclerosis|hay fever|vertigo|claustrophobia|hearing loss"
     r"|heart condition|pacemaker|thyroid \w+|cancer|glaucoma|gout|lupus|bipolar(?: disorder)?|ptsd|ocd"
     r"|fibromyalgia|sleep apnoea|sleep apnea|fear of (?:heights|flying)"
@@ -73,14 +71,14 @@ STATES = (
     r"|blind in one eye|autistic|wheelchair user|hard of hearing|short-sighted"
 )
 MEDICINES = (
-    r"(?:[\w-]+ )?(?:blood thinners|antibiotics|antidepressants|insulin|statins?|beta blockers|metformin|warfarin"
-    r"|ibuprofen|paracetamol|painkillers|antihistamines|steroids|cortisone|lithium|levothyroxine|omeprazole"
-    r"|aspirin|melatonin|ritalin|prozac|[\w]+(?:pril|sartan|statin|cillin|prazole|olol|azepam|oxetine|formin))"
+    r"(?:[\w-]+ )?(?:blood thinners|antibiotics|antidepressants|insulin|statins?|beta blockers|metformin"
+    r"|warfarin|ibuprofen|paracetamol|painkillers|antihistamines|steroids|cortisone|lithium|levothyroxine"
+    r"|omeprazole|aspirin|melatonin|ritalin|prozac|[\w]+(?:pril|sartan|statin|cillin|prazole|olol|azepam"
+    r"|oxetine|formin))"
 )
 _LODGING = (
     "hotels?|hostels?|guest ?houses?|apartments?|airbnbs?|b&bs?|bed and breakfasts?|inns?|motels?|camp "
-    "?sites?"
-    "|camping|resorts?|ryokans?|pensions?|holiday flats?|cabins?"
+    "?sites?|camping|resorts?|ryokans?|pensions?|holiday flats?|cabins?"
 )
 _HOUR = (
     r"before|after|around|at|in the|early|late|morning|afternoon|evening|noon|mornings|afternoons"
@@ -112,9 +110,9 @@ ASPECT_WORDS: tuple[tuple[str, str], ...] = (
     ("contact", r"e-?mails?|text messages?|texting|phone calls?|sms|whatsapp|signal|letters"),
     (
         "format",
-        r"pdfs?(?: (?:files?|reports?|documents?))?|spreadsheets?|excel(?: (?:files?|sheets?))?|csvs?(?: files?)?"
-        r"|word (?:files?|documents?)|bullet points?|bullets|tables|plain text|markdown|short bullets|numbered lists?|prose"
-        r"|summar(?:y|ies)",
+        r"pdfs?(?: (?:files?|reports?|documents?))?|spreadsheets?|excel(?: (?:files?|sheets?))?|csvs?(?: "
+        r"files?)?|word (?:files?|documents?)|bullet points?|bullets|tables|plain text|markdown|short bullets"
+        r"|numbered lists?|prose|summar(?:y|ies)",
     ),
     ("tone", r"(?:an? )?(?:formal|informal|casual|friendly)(?: tone| language)?"),
     ("desk", r"(?:a )?(?:standing|window|corner) desk"),

@@ -117,7 +117,8 @@ def bare(text: str) -> str:
 
 
 _COUNTED = re.compile(
-    r"(?:.* )?(?:nut|peanut|walnut|hazelnut|cashew|almond|egg|prawn|cat|dog|horse|bee|wasp|tomato|mango|oyster|mussel"
+    r"(?:.* )?(?:nut|peanut|walnut|hazelnut|cashew|almond|egg|prawn|cat|dog|horse|bee|wasp|tomato|mango"
+    r"|oyster|mussel"
     r"|lentil|mushroom|tree nut)",
     re.IGNORECASE,
 )
@@ -131,7 +132,8 @@ def in_plural(text: str) -> str:
 
 
 _PLAIN_FIRST = re.compile(
-    r"(?:Always|Never|No|All|Every|Each|Only|Don't|Do not|Under|Light|Dark|Short|Shorter|Long|Longer|More|Brief"
+    r"(?:Always|Never|No|All|Every|Each|Only|Don't|Do not|Under|Light|Dark|Short|Shorter|Long|Longer|More"
+    r"|Brief"
     r"|Meetings|Calls|Window|Aisle)(?= [a-z])"
 )
 

@@ -20,8 +20,7 @@ _BLOCKS = re.compile(
 )
 _LINES = re.compile(
     r"^(?:\s*>.*|\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*|\s*(?:def|class|import|return|function|const|let|var"
-    r"|SELECT"
-    r"|INSERT|CREATE|UPDATE|DELETE|ALTER|public|private)\b.*[=({;].*|\s*[\w.]+\s*=\s*[\x00\"'\[{(].*"
+    r"|SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|public|private)\b.*[=({;].*|\s*[\w.]+\s*=\s*[\x00\"'\[{(].*"
     r"|\s*import \w+.*|\s*from \w+ import .*|\s*[#{}\[\]<$].*|\s*(?:SELECT|CREATE|INSERT) .*"
     r"|\s*(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|TRACE)\b.*|.*[{};]\s*$)$",
     re.MULTILINE,
@@ -36,13 +35,11 @@ _ABBREVIATED = re.compile(
 
 _PRETENCE = re.compile(
     r"\b(?:imagine|suppos(?:e|ing)|pretend|assum(?:e|ing)|hypothetical(?:ly)?|role-?play\w*|let'?s (?:say"
-    r"|play|pretend)"
-    r"|act as|you (?:be|are|play) (?:the|my|a) \w+|in (?:this|the|my) (?:story|film|movie|book|novel|game"
-    r"|play|exercise|scene|dream)"
+    r"|play|pretend)|act as|you (?:be|are|play) (?:the|my|a) \w+|in (?:this|the|my) (?:story|film|movie"
+    r"|book|novel|game|play|exercise|scene|dream)"
     r"|for this (?:exercise|game|scene)|my character|the hero|(?:an? )?\w+ exercise|first person|sample "
-    r"sentence"
-    r"|example sentence|lyrics|as the saying|once upon a time|quote of the day|write (?:me )?an? (?:poem"
-    r"|story|song|letter|scene)"
+    r"sentence|example sentence|lyrics|as the saying|once upon a time|quote of the day|write (?:me )?an? "
+    r"(?:poem|story|song|letter|scene)"
     r"|dear diary|chapter \d+|character sheet|story idea|job interviews?,|let'?s practi[sc]e (?:a |job "
     r")?(?:interview|dialogue|conversation)\w*|picture this|dungeon|i(?:'m| am) an? (?:dwarf|elf|wizard"
     r"|pirate|dragon|knight|vampire|alien|ghost|princess|goblin)|in another life|complete the sentence"
@@ -65,34 +62,29 @@ _QUESTION = re.compile(
     r"|could|should|would|will|shall|have|has|had|may|might)(?:n't)? "
     r"(?:i|you|we|he|she|it|they|the|this|that|there|my|your|our|anyone|someone)\b|what(?:'s|'re)?\b"
     r"|which\b|where(?:'s)? (?:do|does|did|is|are|am|was|can|could|should|would|will|the|my)\b|who(?:'s"
-    r"|se)?\b"
-    r"|why(?:'s)?\b|how(?:'s)?\b(?!ever)|when (?:do|does|did|is|are|am|was|can|could|should|would|will)\b"
-    r"|is it\b|any idea)",
+    r"|se)?\b|why(?:'s)?\b|how(?:'s)?\b(?!ever)|when (?:do|does|did|is|are|am|was|can|could|should|would"
+    r"|will)\b|is it\b|any idea)",
     re.IGNORECASE,
 )
 _UNREAL = re.compile(
     r"\bif (?:i|we|my|our|only)\b|\bunless (?:i|we)\b|\bas (?:if|though)\b|\b(?:i|we)(?:'d| would| could"
     r"| may| might)(?! (?:rather|prefer|like)\b)\b"
     r"|\b(?:i|we) wish\b|\bmight\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bpossibly\b|\bin theory\b|\bhad "
-    r"(?:i|we) known\b"
-    r"|\b(?:i|we) (?:think|guess|suppose|believe|doubt|assume|hope|feel like|wonder|suspect|bet) (?:that "
-    r")?(?:i|we|i'm|i've|my|we're|it)\b"
+    r"(?:i|we) known\b|\b(?:i|we) (?:think|guess|suppose|believe|doubt|assume|hope|feel like|wonder|suspect"
+    r"|bet) (?:that )?(?:i|we|i'm|i've|my|we're|it)\b"
     r"|\b(?:was|am|were|'m|been|are|'re) (?:thinking (?:of|about)|considering|wondering)\b|\bnot sure\b"
-    r"|\bsay i\b|\bwould love to\b|\bno idea\b"
-    r"|\b(?:don't|do not|never|didn't|not) (?:think|know|say|said|mean|claim|believe|remember)\b|\bnot "
-    r"that i\b|\b(?:never|didn't|did not) (?:told|tell) you\b|\balmost\b|\bused to\b|\bwhether\b"
-    r"|\bwhat i\b(?! said about)|\bapparently\b|\bsupposedly\b|\bif it (?:were|was)\b|\bwere (?:i|we) "
-    r"to\b",
+    r"|\bsay i\b|\bwould love to\b|\bno idea\b|\b(?:don't|do not|never|didn't|not) (?:think|know|say|said"
+    r"|mean|claim|believe|remember)\b|\bnot that i\b|\b(?:never|didn't|did not) (?:told|tell) you\b"
+    r"|\balmost\b|\bused to\b|\bwhether\b|\bwhat i\b(?! said about)|\bapparently\b|\bsupposedly\b|\bif it "
+    r"(?:were|was)\b|\bwere (?:i|we) to\b",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
     r"\b(?:he|she|they|it|one|people|everyone|someone|somebody|(?:the|a|an|my|our|your|his|her) "
-    r"[\w-]+(?: [\w-]+)?|(?-i:[A-Z][\w-]+)) "
-    r"(?:says|said|tells|told|writes|wrote|reads|claims|claimed|thinks|thought|asks (?:if|me|why|whether"
-    r"|how)|asked|shouts|shouted|sings|sang|goes,?(?= [\x00\"])|replied"
-    r"|replies|lied|joked|answered|quotes|posted|texted|insists|insisted|believes|keeps saying"
-    r"|complained)\b"
-    r"|\b(?:they|people|customers|guests|users) (?:say|claim|think|write|believe|tell)\b"
+    r"[\w-]+(?: [\w-]+)?|(?-i:[A-Z][\w-]+)) (?:says|said|tells|told|writes|wrote|reads|claims|claimed"
+    r"|thinks|thought|asks (?:if|me|why|whether|how)|asked|shouts|shouted|sings|sang|goes,?(?= [\x00\"])"
+    r"|replied|replies|lied|joked|answered|quotes|posted|texted|insists|insisted|believes|keeps saying"
+    r"|complained)\b|\b(?:they|people|customers|guests|users) (?:say|claim|think|write|believe|tell)\b"
     r"|\baccording to\b|\bwords (?:were|are)\b|\b(?:sign|poster|chorus|note|label) (?:says|goes|reads)\b"
     r"|\bin (?:her|his|their) (?:diary|letter|book|words)\b|\breads:|\bsays:|\bwrote:|\bsaid:",
     re.IGNORECASE,

@@ -151,9 +151,9 @@ def _matched(
         return
     first, text = match.start("o"), match["o"] or ""
     if "whole" in rule.flags:
-        named = Reading(rule, subject, rule.predicate, rule.aspect or groups.get("a") or "", "", rule.level, 0, 0)
+        aspect = rule.aspect or groups.get("a") or ""
         start, end = sentence.start + match.start(), sentence.start + match.end()
-        yield replace(named, span_start=start, span_end=end), match.span("o")
+        yield Reading(rule, subject, rule.predicate, aspect, "", rule.level, start, end), match.span("o")
         return
     is_loose = rule.predicate in _LOOSE or "loose" in rule.flags
     members = [(0, len(text))]

@@ -12,6 +12,12 @@ _SEAT = r"(?:an? |the )?(?:aisle|window|middle)(?: seats?| row)?|exit rows?(?: s
 _NEVER = r"alcohol|wine|beer|spirits|whisky|whiskey|gin|soda|cola|cow's milk|milk"
 """Drinks whose refusal is a rule of diet and no matter of taste."""
 
+REPORT_CUES = "|".join(
+    f"{what} {how} "
+    for what in ("reports", "write-ups", "summaries", "exports", "statements", "invoices", "results")
+    for how in ("as", "in")
+)
+
 CHOICES = (
     Rule("diet", "alcohol|wine|beer|spirits|whisk|gin|soda|cola|milk",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| finally)? (?:never|don't|do not|no longer|can't"
@@ -55,24 +61,27 @@ CHOICES = (
         r"{L}{I}(?:'d| would)(?: much)? rather(?: have| take| stay in| stay at| book| use| go by| "
         r"travel by| fly with| sit in| get| be contacted by| go with)? (?P<o>.+?)(?= than |$)", aspect="?",
         most_words=7),
-    Rule("prefers", "prefer|want|like|send|give|need|deliver|make|write",
-        r"{L}(?:(?:i|we)(?:'d| would)?(?: now| still| much)* (?:prefer|want|like|need|get)|(?:please )?(?:always )?(?:send"
-        r"|give|deliver|make|write|prepare|export)(?: me| us)?)(?: all)?(?: my| our| the| your)? (?:monthly |weekly "
-        r"|daily )?(?:reports|write-ups|summaries|exports|statements|invoices|results) (?:as|in) (?P<o>(?:an? )?[\w-]+"
-        r"(?: (?!(?:from|now|in|please|instead|again|and|for)\b)[\w-]+)?)(?=[,.;!]|$| from now| in future| now| please| instead| again| always| going| and| rather)",
+    Rule("prefers", REPORT_CUES,
+        r"{L}(?:(?:i|we)(?:'d| would)?(?: now| still| much)* (?:prefer|want|like|need|get)|(?:please "
+        r")?(?:always )?(?:send|give|deliver|make|write|prepare|export)(?: me| us)?)(?: all)?(?: my| our| "
+        r"the| your)? (?:monthly |weekly "
+        r"|daily )?(?:reports|write-ups|summaries|exports|statements|invoices|results) (?:as|in) "
+        r"(?P<o>(?:an? )?[\w-]+(?: (?!(?:from|now|in|please|instead|again|and|for)\b)[\w-]+)?)(?=[,.;!]|$| "
+        r"from now| in future| now| please| instead| again| always| going| and| rather)",
         aspect="?", most_words=3, flags=("unreal",)),
     Rule("prefers", "from now on|going forward|in future",
         r"^\W*(?:(?:ok|okay|please|actually|sorry|no|and|but|well|then|yes|make (?:it|that|them))[,.]? )*"
-        r"(?P<o>(?!(?:no|not|never|don't|do|only|use|send|give|check|book|put|keep|add|make|show|write|every|each|all"
-        r"|i|we|my|he|she|it|they|let|can|could|this|that|always|please|answer|reply|take)\b)[\w-]+(?: [\w-]+){0,2}?)"
+        r"(?P<o>(?!(?:no|not|never|don't|do|only|use|send|give|check|book|put|keep|add|make|show|write"
+        r"|every|each|all|i|we|my|he|she|it|they|let|can|could|this|that|always|please|answer|reply"
+        r"|take)\b)[\w-]+(?: [\w-]+){0,2}?)"
         r",? (?:from now on|going forward|in future)(?: please)?(?=[,.;!]|$)", aspect="?", level="firm",
         most_words=4),
     Rule("prefers", "favourite|favorite",
-        r"{L}my (?:absolute |all-time )?favou?rite (?P<a>colou?r|number|season|day|font|team|letter)(?: now| by far)? is"
-        r"(?: now)? (?P<o>(?!(?:when|how|that|to|the one|not)\b).+)", most_words=4),
+        r"{L}my (?:absolute |all-time )?favou?rite (?P<a>colou?r|number|season|day|font|team|letter)(?: now"
+        r"| by far)? is(?: now)? (?P<o>(?!(?:when|how|that|to|the one|not)\b).+)", most_words=4),
     Rule("prefers", "is my favourite|is my favorite",
-        r"^\W*(?P<o>[\w-]+(?: [\w-]+)?) is(?: now)? my (?:new |absolute |all-time )?favou?rite (?P<a>colou?r|number"
-        r"|season|day|font|team|letter)\b", most_words=3),
+        r"^\W*(?P<o>[\w-]+(?: [\w-]+)?) is(?: now)? my (?:new |absolute |all-time )?favou?rite "
+        r"(?P<a>colou?r|number|season|day|font|team|letter)\b", most_words=3),
     Rule("prefers", "prefer",
         r"{L}{I}(?:'d| would)?(?: much| really)? prefer(?: to)?(?: have| take| stay in| stay at| "
         r"book| use| go by| travel by| fly with| sit in| get| be contacted by| write in| read| "

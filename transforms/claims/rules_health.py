@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from transforms.claims.lexicon import CONDITIONS, DIETS, FOODS, MEDICINES, STATES
 from transforms.claims.rule import Rule
+from transforms.claims.rules_denial import MEDICINE_CUES
 
 # fmt: off
 
 _ALLERGENS = (
     rf"(?:{FOODS}|latex|pollen|dust|cats?|dogs?|penicillin|bees?|wasps?|tree nuts?|shellfish|eggs?)"
+)
+
+AGAIN_CUES = "|".join(
+    f"{food} again"
+    for food in (
+        "fish", "pork", "beef", "seafood", "dairy", "milk", "cheese", "egg", "eggs", "gluten", "wheat",
+        "sugar", "nuts", "peanuts", "soy", "chicken", "lamb", "alcohol", "bread", "chocolate", "wine", "beer",
+        "shellfish", "caffeine", "lactose", "sweets", "breakfast",
+    )
 )
 
 HEALTH = (
@@ -18,8 +28,9 @@ HEALTH = (
         r"|people|bullshit|paperwork|exercise|bureaucracy|effort|mornings|excuses|math|maths"
         r"|fun)\b).+)", is_list=True, most_words=4),
     Rule("allergic_to", "allergy|allergies",
-        r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?)(?: have| has|'ve got|'ve) (?:an? )?(?:severe |bad |serious |mild "
-        r"|strong |terrible )?(?P<o>(?!(?:no|any|food|other|more|many|several|my|these|such)\b)[\w-]+(?: [\w-]+)?) allerg(?:y|ies)",
+        r"{L}(?P<s>i|we|my {REL}(?:,? {NAME},?)?)(?: have| has|'ve got|'ve) (?:an? )?(?:severe |bad "
+        r"|serious |mild |strong |terrible )?(?P<o>(?!(?:no|any|food|other|more|many|several|my|these"
+        r"|such)\b)[\w-]+(?: [\w-]+)?) allerg(?:y|ies)",
         most_words=3),
     Rule("allergic_to", "intoleran",
         r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?){be} (?P<o>lactose|gluten|histamine|fructose)[- "
@@ -59,8 +70,10 @@ HEALTH = (
         r"|hip|foot|hand|elbow|neck|finger|toe|collarbone))\b"),
     Rule("takes", "stopped taking|no longer tak|don't take|quit taking|came off|gave up taking|longer taking",
         r"{L}i(?:'ve| have|'m)?(?: just| finally)? (?:stopped taking|no longer take|no longer "
-        r"taking|gave up taking|quit taking|don't take|came off) (?P<o>(?!(?:the (?:bus|train|tram)|sugar|it|part"
-        r"|any chances|chances|calls|notes)\b)[\w-]+(?: [\w-]+)?)(?: any ?more)?",
+        r"taking|gave up taking|quit taking|don't take|came off) (?P<o>(?!(?:the (?:bus|train|tram)|sugar"
+        r"|it|part|any chances|chances|calls|notes)\b)[\w-]+(?: (?!(?:last|this|yesterday|today|in|on|a|for"
+        r"|since|when|because"
+        r"|after|any|now|at|and|but|two|three|as|months?|weeks?)\b)[\w-]+)?)(?: any ?more)?",
         operation="retract", most_words=3),
     Rule("takes", "i take |i'm on |i am on |i'm taking|been taking|prescribed",
         r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also)? (?:take|takes|am taking) (?P<o>[\w-]+(?: "
@@ -69,8 +82,9 @@ HEALTH = (
     Rule("takes", "i take |i'm on |i am on |i'm taking|been taking|prescribed",
         r"{L}(?:i'm|i am|i've been|i was)(?: now| currently)? (?:on|taking|prescribed|put on) "
         rf"(?P<o>{MEDICINES})\b", most_words=4),
-    Rule("takes", "i take |takes |taking ",
-        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also| still)? (?:take|takes|am taking|is taking|'m taking)"
+    Rule("takes", MEDICINE_CUES,
+        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also| still)? (?:take|takes|am taking|is taking|'m "
+        r"taking)"
         rf" (?:(?:an?|my|some|\d+ ?mg of) )?(?P<o>{MEDICINES})\b(?! (?:to|back|out|away)\b)", most_words=4),
     Rule("allergic_to",
         "a rash|me hives|hives|swell up|react badly|tolerate|intoleran|makes me ill|make me ill",
@@ -84,9 +98,10 @@ HEALTH = (
         r"{L}i have an? (?P<o>lactose|gluten|histamine|fructose|dairy) intolerance"),
     Rule("diet", "back to eating|eating meat again|eat meat again|eat meat now",
         r"{L}(?:i|we)(?:'ve| have|'m| am)?(?: now)? (?:went back to eating|gone back to eating|started "
-        r"eating|back to eating|eat(?=\w* meat again|\w* meat now)|eating(?= meat again)) (?P<o>meat)(?: again)?",
+        r"eating|back to eating|eat(?=\w* meat again|\w* meat now)|eating(?= meat again)) (?P<o>meat)(?: "
+        r"again)?",
         operation="retract", shape="vegetarian|vegan|no {}"),
-    Rule("diet", "again",
+    Rule("diet", AGAIN_CUES,
         rf"{{L}}(?:i|we)(?:'m| am)?(?: now)? (?:eat|eating|drink|drinking|can eat|can have|can drink) "
         rf"(?P<o>(?!meat\b)(?:{FOODS}|wine|beer)(?:(?:,| or| and|, or) (?:{FOODS}))*) again\b",
         operation="retract", is_list=True, shape="no {}"),
@@ -134,8 +149,8 @@ HEALTH = (
         r"(?P<o>flying|heights|dogs|spiders|water|needles|lifts|elevators|the dark|snakes|crowds"
         r"|thunder)", shape="fear of {}"),
     Rule("takes", " mg ",
-        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also)? (?:take|takes|am on|is on|am taking) \d+ ?mg(?: of)? "
-        r"(?P<o>[\w-]+)"),
+        r"{L}(?P<s>i|my {REL}(?:,? {NAME},?)?)(?: now| also)? (?:take|takes|am on|is on|am taking) \d+ "
+        r"?mg(?: of)? (?P<o>[\w-]+)"),
     Rule("allergic_to", "intolerant to|intolerant of",
         r"{L}(?:i'm|i am) (?:very |really )?intolerant (?:to|of) (?P<o>[\w-]+)(?=[,.;!]|$| and| so)"),
 )

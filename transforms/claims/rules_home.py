@@ -63,13 +63,18 @@ HOME = (
         r"|store|school|depot|gym|studio|restaurant|headquarters|hq|lab|library|stop|meeting point"
         r"|reception|archive))(?: has| have)? (?:now )?moved to (?P<o>.+)", most_words=14, level="firm"),
     Rule("lives_in", "back in ",
-        r"{L}(?:i'm|i am|we're|we are)(?: now| finally)? (?:back |living back )in (?P<o>{PLACE})(?= since| for good"
-        r"| permanently| as of| now|,? where (?:i|we) (?:live|belong))"),
+        r"{L}(?:i'm|i am|we're|we are|i've been|we've been)(?: now| finally)? (?:back |living back )in "
+        r"(?P<o>{PLACE})(?= since| "
+        r"for good| permanently| as of| now|,? where (?:i|we) (?:live|belong))"),
+    Rule("lives_in", "moved into",
+        r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)* moved into (?:an?|our|my|the) (?:new "
+        r")?(?:flat|house"
+        r"|home|apartment|place) in (?P<o>{PLACE})", level="firm"),
     Rule("lives_in", "new address is in|address is in|address is now in",
         r"{L}(?:my|our) (?:new |home |current )*address is(?: now)? in (?P<o>{PLACE})"),
     Rule("lives_in", "flat in|house in|apartment in|home in|place in",
-        r"^\W*(?:(?:big|good|great) news[:,] )?(?:my |our )?new (?:flat|house|home|apartment|place) in (?P<o>{PLACE})"
-        r"(?=[,.;!]|$| since| now| as of| from)"),
+        r"^\W*(?:(?:big|good|great) news[:,] )?(?:my |our )?new (?:flat|house|home|apartment|place) in "
+        r"(?P<o>{PLACE})(?=[,.;!]|$| since| now| as of| from)"),
     Rule("timezone", "time zone|timezone",
         r"{L}(?:my time ?zone is|i'm in(?: the)?|i am in(?: the)?|we're in(?: the)?|we are in(?: "
         r"the)?) (?P<o>(?:utc|gmt) ?[+-] ?\d+(?::\d\d)?|[\w/]+(?:(?= time ?zone)|{END}))(?: time "

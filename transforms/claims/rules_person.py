@@ -140,8 +140,9 @@ FAMILY = (
         r"{L}(?:i'm|i am)(?: happily)? (?:married|engaged) to (?P<o>{NAME})", shape="spouse {}"),
     *(
         Rule("has_relative", "children|kids",
-            rf"{{L}}(?:i|we)(?:'ve got| have got| have) (?:two|three|four|\d) (?:(?:small|grown-up|adult|teenage|little) )?"
-            rf"(?:children|kids)(?::|,| named| called)? (?:{{NAME}}(?: \(\d+\))?,? (?:and )?){{{before}}}(?P<o>{{NAME}})"
+            rf"{{L}}(?:i|we)(?:'ve got| have got| have) (?:two|three|four|\d) (?:(?:small|grown-up|adult"
+            rf"|teenage|little) )?(?:children|kids)(?::|,| named| called)? (?:{{NAME}}(?: \(\d+\))?,? (?:and "
+            rf")?){{{before}}}(?P<o>{{NAME}})"
             r"(?=(?: \(\d+\))?(?:,| and|[.;!]|$))", shape="child {}", most_words=2)
         for before in range(4)
     ),

@@ -26,8 +26,8 @@ PLANS = (
         r"{L}(?:i'll be |i will be |i'm |i am |we'll be |we will be |we're |we are )(?P<o>moving "
         r"to {PLACE}.*)", keeps_time=True),
     Rule("plans", "move to|moving to|relocate to",
-        r"{L}(?:i|we)(?:'ll| will|'m going to| am going to|'re going to| are going to) (?P<o>(?:move|relocate)(?: back)?"
-        r" to {PLACE}.*)", keeps_time=True),
+        r"{L}(?:i|we)(?:'ll| will|'m going to| am going to|'re going to| are going to) (?P<o>(?:move"
+        r"|relocate)(?: back)? to {PLACE}.*)", keeps_time=True),
     Rule("plans", "going to|flying to|travelling to|traveling to|driving to|heading to|off to",
         r"{L}(?:i'm|i am|we're|we are)(?: all| both| finally)? (?:going|flying|travell?ing|driving"
         r"|heading|off)(?: back)? to (?P<o>{PLACE}.*)", keeps_time=True, most_words=12),
@@ -44,7 +44,8 @@ PLANS = (
         "|viewing|scan|ceremony|graduation|vaccination",
             rf"{{L}}(?:i|we)(?:'ve got|'ve| have| have got) (?P<o>an? (?:[\w'-]+ ){{0,3}}{_EVENT} "
             r"(?:on|at|in|with|next|this|tomorrow).+)", keeps_time=True, most_words=14),
-    Rule("plans", "away from|away until|away till|away for|off until|out of office|out of the office|on leave|on holiday|on vacation|on parental leave|on sick leave|off from",
+    Rule("plans", "away from|away until|away till|away for|off until|out of office|out of the office|on "
+        "leave|on holiday|on vacation|on parental leave|on sick leave|off from",
         r"{L}(?:i'm|i am|we're|we are|i'll be|we'll be|i will be) (?P<o>(?:away|off|out of (?:the "
         r")?office|on (?:\w+ )?(?:leave|holiday|vacation)) (?:from|until|till|in|on|between|next"
         r"|for) .+)", keeps_time=True, most_words=12),

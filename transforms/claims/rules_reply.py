@@ -103,14 +103,21 @@ REPLIES = (
         r"|any calls|meetings|calls)(?: for me)? (?P<o>(?:on|before|after|in the) [\w: ]+?)(?= for "
         r"me| please|[,.;!]|$)", shape="no meetings {}", most_words=4),
     Rule("rule", "meetings|calls",
-        r"^\W*(?:ok,? |please |and )*(?:never|don't ever|do not ever) (?:book|schedule|plan|put|set up|arrange)(?: me)? "
-        r"(?:any )?(?P<o>(?:meetings|calls) (?:before|after|on|at|in the) [\w: ]+?)(?= for me| please|[,.;!]|$)",
+        r"^\W*(?:ok,? |please |and )*(?:never|don't ever|do not ever) (?:book|schedule|plan|put|set up"
+        r"|arrange)(?: me)? (?:any )?(?P<o>(?:meetings|calls) (?:before|after|on|at|in the) [\w: ]+?)(?= "
+        r"for me| please|[,.;!]|$)",
         shape="no {}", most_words=6),
     Rule("rule", "meetings|calls",
-        r"{L}(?P<o>(?:meetings|calls) (?:before|after|on|at|in the) [\w: ]+?) (?:are|is)(?: now| again| all)* (?:fine|ok"
+        r"{L}(?P<o>(?:meetings|calls) (?:before|after|on|at|in the) [\w: ]+?) (?:are|is)(?: now| again| "
+        r"all)* (?:fine|ok"
         r"|okay|possible|allowed|welcome)(?= |[,.;!]|$)", operation="retract", shape="no {}", most_words=6),
     Rule("rule", "meetings|calls",
-        r"{L}you (?:can|may)(?: now)? (?:book|schedule|plan|put) (?:me )?(?P<o>(?:meetings|calls) (?:before|after|on|at"
+        r"{L}(?:i|we) (?:don't|do not|no longer) mind (?P<o>(?:meetings|calls) (?:before|after|on|at|in "
+        r"the) [\w: ]+?)"
+        r"(?=[,.;!]|$| any ?more| now)", operation="retract", shape="no {}", most_words=6),
+    Rule("rule", "meetings|calls",
+        r"{L}you (?:can|may)(?: now)? (?:book|schedule|plan|put) (?:me )?(?P<o>(?:meetings|calls) (?:before"
+        r"|after|on|at"
         r"|in the) [\w: ]+?)(?= again| now|[,.;!]|$)", operation="retract", shape="no {}", most_words=6),
     Rule("prefers", "lessons|study|concentrate|learn",
         r"{L}i can only (?:concentrate|study|learn|focus) (?P<o>(?:after|before|in the|at|early"

@@ -19,6 +19,11 @@ TOOLS = (
     Rule("uses", "don't use|no longer use|stopped using|do not use",
         r"{L}(?:i|we)(?:'ve| have)? (?:don't use|do not use|no longer use|stopped using|quit "
         r"using) (?P<o>(?-i:[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)", operation="retract", most_words=3),
+    Rule("uses", "don't use|no longer use|stopped using|do not use|quit using",
+        r"{L}(?:i|we)(?:'ve| have)?(?: just| finally)? (?:(?:don't|do not) use(?= \S+ any ?more)|no longer "
+        r"use|stopped"
+        r" using|quit using) (?P<o>(?!(?:it|that|this|them|my|our|your|the|an?|any|to)\b)[a-z][\w.+#-]*)"
+        r"(?=[,.;!]|$| any ?more| at work| for| in| last| because| and)", operation="retract", most_words=1),
     Rule("uses", "switched|moved from|migrated",
         r"{L}(?:i|we)(?:'ve| have)?(?: just| recently| finally)* (?:switched|moved|migrated"
         r"|changed)(?: over)? from (?P<o>(?-i:[A-Z]|i[A-Z])[\w.+#-]*(?: (?-i:[A-Z])[\w.+#-]*)*)(?= "
@@ -33,10 +38,12 @@ TOOLS = (
         r"(?-i:[A-Z0-9])[\w.+#-]*)*(?:(?:,| and|, and) (?-i:[A-Z])[\w.+#-]*(?: "
         r"(?-i:[A-Z])[\w.+#-]*)*)*)", is_list=True, most_words=4),
     Rule("uses", "we use |i use |we're using|i'm using",
-        r"{L}(?:i|we)(?: now| also| mostly| mainly| still|'m|'re)* us(?:e|ing) (?P<o>(?!(?:it|that|this|them|to|up|my|our"
-        r"|your|the|an?|some|only|more|less|all|public|cash|both|one|two|and)\b)[a-z][\w.+#-]*(?:(?:,| and|, and) "
-        r"[A-Za-z][\w.+#-]*)*)(?= at work| in production| for (?:all )?(?:our|my|the) (?:[\w-]+ )?(?:models?|data|pipelines?|builds?"
-        r"|tests?|testing|deployments?|notes|tasks|code|infrastructure|reports?|reporting|analytics|dashboards?|backend"
+        r"{L}(?:i|we)(?: now| also| mostly| mainly| still|'m|'re)* us(?:e|ing) (?P<o>(?!(?:it|that|this"
+        r"|them|to|up|my|our|your|the|an?|some|only|more|less|all|public|cash|both|one|two"
+        r"|and)\b)[a-z][\w.+#-]*(?:(?:,| and|, and) "
+        r"[A-Za-z][\w.+#-]*)*)(?= at work| in production| for (?:all )?(?:our|my|the) (?:[\w-]+ "
+        r")?(?:models?|data|pipelines?|builds?|tests?|testing|deployments?|notes|tasks|code|infrastructure"
+        r"|reports?|reporting|analytics|dashboards?|backend"
         r"|frontend|ci|work|scripts|sites?|warehouse)\b)", is_list=True,
         most_words=2),
     Rule("uses", "wheelchair|hearing aid|screen reader|walking stick|crutches",

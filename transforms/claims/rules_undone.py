@@ -6,18 +6,21 @@ from transforms.claims.rule import Rule
 
 # fmt: off
 
-_FORGET = r"{L}(?:please |you can |you should |just )*(?:forget|delete|erase|remove|discard|disregard)(?: about)? "
+_FORGET = (
+    r"{L}(?:please |you can |you should |just )*(?:forget|delete|erase|remove|discard|disregard)(?: about)? "
+)
 
 
 def _kind(predicate: str, what: str) -> Rule:
     """Everything said of one predicate is taken back."""
     end = r"(?=[,.;!]|$| please| now| again| too| for good| from your)"
-    return Rule(predicate, "forget |delete |erase |remove |discard |disregard ", f"{_FORGET}(?P<o>{what}){end}",
-                operation="retract", flags=("whole",))
+    cues = "forget |delete |erase |remove |discard |disregard "
+    pattern = f"{_FORGET}(?P<o>{what}){end}"
+    return Rule(predicate, cues, pattern, operation="retract", flags=("whole", "unreal"))
 
 
 UNDONE = (
-    _kind("lives_in", r"where (?:i|we) live|my (?:home |postal )?(?:address|town|home town)|where my home is"),
+    _kind("lives_in", r"where (?:i|we) live|my (?:home |postal )?(?:address|town|home town)"),
     _kind("works_at", r"where i work|my (?:employer|workplace)|who i work for"),
     _kind("works_as", r"my (?:job|job title|occupation|profession)|what i do for a living"),
     _kind("reports_to", r"my (?:boss|manager|supervisor)|who i report to|who my (?:boss|manager) is"),
@@ -32,13 +35,14 @@ UNDONE = (
     _kind("has_condition", r"(?:all )?my (?:medical|health) (?:conditions|history|data)"),
     _kind("speaks", r"(?:what|which) languages i speak"),
     Rule("prefers", "preference",
-        _FORGET + r"my (?P<a>seat|drink|theme|editor|format|language|transport|airline|lodging|hotel|tone|contact"
-        r"|desk|units) (?P<o>preferences?)", operation="retract", flags=("whole",)),
+        _FORGET + r"my (?P<a>seat|drink|theme|editor|format|language|transport|airline|lodging|hotel|tone"
+        r"|contact|desk|units) (?P<o>preferences?)", operation="retract", flags=("whole",)),
     Rule("prefers", "preference|fondness|love of|love for|liking",
         _FORGET + r"my (?:preference|fondness|love|liking) (?:for|of) (?P<o>.+)", operation="retract",
         aspect="?", otherwise="likes", most_words=6),
     Rule("allergic_to", "allergy",
-        _FORGET + r"my (?:allergy to (?P<z>the )?|(?=[\w-]+ allergy))(?P<o>(?!(?:severe|bad|food|old)\b)[\w-]+)"
+        _FORGET + r"my (?:allergy to (?P<z>the )?|(?=[\w-]+ allergy))(?P<o>(?!(?:severe|bad|food"
+            r"|old)\b)[\w-]+)"
         r"(?: allergy)?", operation="retract", most_words=3),
 )
 RULES = UNDONE

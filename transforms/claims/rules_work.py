@@ -47,7 +47,8 @@ WORK = (
         r"|years|months|myself|the (?:first|last|best)|a living|\d|days|ages|me|it|them|you)\b).+)",
         most_words=6),
     Rule("works_at", "started at|joined |start at|starting at|job at|job with|employed|hired",
-        r"{L}i(?:'ve| have|'m|'ll)?(?: just| recently| finally)? (?:started(?: working)? (?:at|with"
+        r"{L}i(?:'ve| have|'m|'ll)?(?: just| recently| finally)? (?:start(?:ed|ing)?(?: work(?:ing)?)? "
+        r"(?:at|with"
         r"|for)|joined|took (?:the|a|that) (?:job|position|offer) (?:at|with)|got (?:the|a) (?:job"
         r"|position) (?:at|with)|am employed (?:at|by)|was hired by|started (?:a|my) (?:new "
         r")?(?:job|position) (?:at|with)) (?P<o>{PLACE})"),
@@ -61,9 +62,11 @@ WORK = (
         r"{L}my (?:new |current |direct |line )*(?:boss|manager|supervisor|team lead)(?:'s "
         r"name)?(?:'s| is)(?: now| still)?(?: called| named)? (?P<o>{NAME}(?: "
         r"{NAME})?)(?=\s*(?:[,.;:!)]|$)| (?:and|now|so|since|but)\b)"),
-    Rule("reports_to", "my boss |my manager |my supervisor |my team lead |my line manager |our boss |our manager ",
+    Rule("reports_to", "my boss |my manager |my supervisor |my team lead |my line manager |our boss "
+        "|our manager ",
         r"\b(?:my|our) (?:new |current |direct )*(?:boss|line manager|manager|supervisor|team lead),? "
-        r"(?P<o>{NAME}(?: {NAME})?)(?![\w'-])(?! (?:and|or) (?:my|his|her))", most_words=2, flags=("reported",)),
+        r"(?P<o>{NAME}(?: {NAME})?)(?![\w'-])(?! (?:and|or) (?:my|his|her))",
+        most_words=2, flags=("reported",)),
     Rule("reports_to", "report to|reporting to",
         r"{L}(?:i|we)(?:'m| am|'ll)?(?: now| currently)? report(?:ing)? (?:directly )?to "
         r"(?P<o>{NAME}(?: {NAME})?|the (?:[\w-]+ )?(?:ceo|cto|cfo|coo|director|head of [\w-]+|vp "

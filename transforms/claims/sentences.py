@@ -13,14 +13,17 @@ from transforms.predicates import BY_NAME
 _NO_LONGER = "No longer so: "
 _BARE = "{subject} takes back what was said: "
 _ASPECT = re.compile(r" \([^()]*\{aspect\}[^()]*\)")
+_PHRASE = r"(?i)^(?:(?:early |late )?in the|at|before|after|around|on|by|between|from) "
+_TO = r"call|e-?mail|text|ask|tell|send|show|give|warn|remind|contact|with|to|for|from"
+_DO = r"have|ask|say|get|need|want|work|travel|send|write|use|do|can|live|approve|sign"
 _THIRD_PERSON = (
     (r"\b(?:my|our) (?:own )?", "their "),
     (r"\bmyself\b|\bourselves\b", "themselves"),
     (r"\b(?:mine|ours)\b", "theirs"),
-    (r"\b(call|e-?mail|text|ask|tell|send|show|give|warn|remind|contact|with|to|for|from) (?:me|us)\b", "${1} them"),
+    (rf"\b({_TO}) (?:me|us)\b", "${1} them"),
     (r"\b(?:I'm|I am|we're|we are)\b", "they are"),
     (r"\b(?:I've|we've)\b", "they have"),
-    (r"\b(?:I|we) (have|ask|say|get|need|want|work|travel|send|write|use|do|can|live|approve|sign)\b", "they ${1}"),
+    (rf"\b(?:I|we) ({_DO})\b", "they ${1}"),
 )
 """First person in an object and what it is in a sentence about the speaker; ``my.cnf`` and ``US`` stay."""
 
@@ -36,11 +39,15 @@ def _filled(template: str) -> pl.Expr:
     return pl.concat_str(parts)
 
 
-def _template(operation: str, predicate: str, polarity: str, has_object: bool, has_aspect: bool) -> str:
+def _template(
+    operation: str, predicate: str, polarity: str, has_object: bool, has_aspect: bool, is_phrase: bool
+) -> str:
     known = BY_NAME[predicate]
     if not has_object:
         return _BARE + predicate.replace("_", " ") + (" ({aspect})" if has_aspect else "")
     sentence = known.positive if polarity == "positive" else known.negative
+    if is_phrase and polarity == "positive" and known.by_aspect and has_aspect:
+        sentence = known.by_aspect
     if not has_aspect:
         sentence = _ASPECT.sub("", sentence)
     return sentence if operation == "assert" else _NO_LONGER + sentence
@@ -78,11 +85,16 @@ def sentence_of(claims: pl.DataFrame) -> pl.Series:
     rows = claims.select(
         "operation", "predicate", "polarity", "aspect",
         object=_in_third_person(),
-        shown=pl.when(subject == "user").then(name).when(is_kin).then(name + "'s " + subject).otherwise(subject),
+        shown=pl.when(subject == "user")
+        .then(name)
+        .when(is_kin)
+        .then(name + "'s " + subject)
+        .otherwise(subject),
         has_object=pl.col("object") != "",
         has_aspect=_tells_more(),
+        is_phrase=pl.col("object").str.contains(_PHRASE),
     ).with_row_index("row")  # fmt: skip
-    forms = ["operation", "predicate", "polarity", "has_object", "has_aspect"]
+    forms = ["operation", "predicate", "polarity", "has_object", "has_aspect", "is_phrase"]
     parts = [
         part.select("row", fact=_filled(_template(*form)))
         for form, part in rows.partition_by(forms, as_dict=True).items()

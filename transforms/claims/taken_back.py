@@ -7,13 +7,14 @@ import re
 from transforms.claims.rule import Rule
 
 _VERBS = (
-    r"(?:forget|scratch|ignore|disregard|delete|erase|strike|discard|drop|unlearn|remove|unsay|undo|cancel"
+    r"(?:forget|never mind|scratch|ignore|disregard|delete|erase|strike|discard|drop|unlearn|remove|unsay"
+    r"|undo|cancel"
     r"|stop (?:remembering|thinking|assuming|believing)|don't (?:remember|assume|believe|save|store|note))"
 )
 _SAID = r"(?:said|told you|told|claimed|mentioned|stated|wrote|meant)"
 _BEFORE = (
-    r"(?:^\W*|[,.;:!(\u2013-] |\b(?:please|pls|and|so|ok|okay|then|just|also|now|no|sorry|you should|you can|you may"
-    r"|but|try to|want you to|like you to) )"
+    r"(?:^\W*|[,.;:!(\u2013-] |\b(?:please|pls|and|so|ok|okay|then|just|also|now|no|sorry|you should|you "
+    r"can|you may|but|try to|want you to|like you to) )"
 )
 _MARK = re.compile(
     rf"{_BEFORE}(?:"
@@ -21,26 +22,27 @@ _MARK = re.compile(
     r"(?: that (?=[^\W_])|(?<=forget|ignore|cratch) (?=(?:i|i'm|i've|i'd|we|we're|we've|my|our)\b)"
     rf"| (?:what|everything|anything|all|whatever) (?:i|we)(?:'ve| have)? (?:ever )?{_SAID}"
     r"(?: before| earlier| just now)?(?: about| on| that| of)? (?=[^\W_]))"
-    rf"|{_VERBS} (?:this|that|it|the following|(?:this|that|the|my) (?:note|fact|entry|line|statement|claim|memory))"
+    rf"|{_VERBS} (?:this|that|it|the following|(?:this|that|the|my) (?:note|fact|entry|line|statement|claim"
+    rf"|memory))"
     r"(?: from (?:your|my|the) [\w ]{1,20})?: (?=[^\W_])"
     rf"|(?:i|we)(?:'ve| have)? never(?: ever| actually| really)? (?:said|claimed|stated|wrote|meant)(?: to"
-    r" (?:you|say))?(?: that)? (?=[^\W_])"
-    r"|(?:i|we) (?:didn't|did not|haven't|have not)(?: ever| actually| really)? (?:say|claim|state|write|mean|said"
+    r" (?:you|say))?(?: that)? (?=[^\W_])|(?:i|we) (?:didn't|did not|haven't|have not)(?: ever| actually| "
+    r"really)? (?:say|claim|state|write|mean|said"
     r"|claimed|stated)(?: to (?:you|say))?(?: that)? (?=[^\W_])"
     r"|(?:i|we) (?:take (?:it )?back|withdraw|retract)(?: the (?:claim|statement))?"
     rf"(?: that| what (?:i|we) {_SAID}(?: about)?)? (?=[^\W_])"
-    rf"|(?:i|we) (?:was|were|am|are) wrong (?:when (?:i|we) {_SAID}|to say|in saying|about)(?: that)? (?=[^\W_])"
-    rf"|(?:i|we) (?:lied|misspoke) (?:when (?:i|we) {_SAID}|about)(?: that)? (?=[^\W_])"
-    r"|(?:(?:it|that)(?:'s| is| was) (?:not|no longer|never)|(?:it|that) (?:isn't|wasn't|is wrong|was wrong)|not"
-    r"|no longer)(?: at all| really| actually)? (?:true|right|correct|so|the case|a fact) that (?=[^\W_])"
-    r"|it(?:'s| is| was) (?:wrong|false|untrue|a mistake|an error) that (?=[^\W_])"
+    rf"|(?:i|we) (?:was|were|am|are) wrong (?:when (?:i|we) {_SAID}|to say|in saying|about)(?: that)? "
+    rf"(?=[^\W_])|(?:i|we) (?:lied|misspoke) (?:when (?:i|we) {_SAID}|about)(?: that)? (?=[^\W_])"
+    r"|(?:(?:it|that)(?:'s| is| was) (?:not|no longer|never)|(?:it|that) (?:isn't|wasn't|is wrong|was "
+    r"wrong)|not|no longer)(?: at all| really| actually)? (?:true|right|correct|so|the case|a fact) that "
+    r"(?=[^\W_])|it(?:'s| is| was) (?:wrong|false|untrue|a mistake|an error) that (?=[^\W_])"
     r")",
     re.IGNORECASE,
 )
 """``don't forget that`` is none: what stands before the verb is a clause's start or a word of the list."""
 _NEW_CLAUSE = re.compile(
-    r"\s*(?:[;.!?\u2013\u2014]\s|,? \bbut\b|:|,\s*(?:(?:because|since|as|now|actually|instead|please|no|from now"
-    r" on|in fact|so) )*(?:i|i'm|i've|i'd|we|we're|we've|my|our|it's|it is|now|actually|in fact)\b"
+    r"\s*(?:[;.!?\u2013\u2014]\s|,? \bbut\b|:|,\s*(?:(?:because|since|as|now|actually|instead|please|no"
+    r"|from now on|in fact|so) )*(?:i|i'm|i've|i'd|we|we're|we've|my|our|it's|it is|now|actually|in fact)\b"
     r"|,? \b(?:because|as|since|so) (?:i|i'm|i've|we|we're)\b)",
     re.IGNORECASE,
 )

@@ -28,14 +28,17 @@ _SMALL_TALK = (
     r"|so much|a lot|there|ok(?:ay)?)\W*)+$"
 )
 _PASSING = (
-    r"(?i)^\W*(?:(?:what a |it'?s a |it is a |a )?(?:lovely|nice|beautiful|gorgeous|great|fine|terrible|awful|rainy"
-    r"|sunny|cold|hot|warm|grey|busy|long|quiet|good)(?: \w+)? (?:weather|day|morning|afternoon|evening|week|weekend"
-    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?:,? (?:today|here|again|so far|outside|out there"
-    r"|already|at last|isn'?t it|this \w+|in (?-i:[A-Z])\w+))*"
-    r"|(?:start|end|beginning) of (?:the|my|a) (?:shift|day|week)|(?:i'?m |i am )?(?:back|here)(?: again| now)?"
-    r"|(?:it's )?me again|hope (?:you're|you are|all is) well|how was your \w+|long time no see|quick (?:one|question)"
-    r"|(?:one|another|next) (?:more )?(?:thing|question)|i have a (?:quick )?question|(?:just )?checking(?: in)?"
-    r"|(?:the |my |our )?[\w-]+(?: [\w-]+)? (?:wrote|called|replied|answered|rang|e-?mailed)(?: back| again)?)\W*$"
+    r"(?i)^\W*(?:(?:what a |it'?s a |it is a |a )?(?:lovely|nice|beautiful|gorgeous|great|fine|terrible"
+    r"|awful|rainy|sunny|cold|hot|warm|grey|busy|long|quiet|good)(?: \w+)? (?:weather|day|morning|afternoon"
+    r"|evening|week|weekend"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?:,? (?:today|here|again|so far|outside"
+    r"|out there|already|at last|isn'?t it|this \w+|in (?-i:[A-Z])\w+))*"
+    r"|(?:start|end|beginning) of (?:the|my|a) (?:shift|day|week)|(?:i'?m |i am )?(?:back|here)(?: again| "
+    r"now)?|(?:it's )?me again|hope (?:you're|you are|all is) well|how was your \w+|long time no see|quick "
+    r"(?:one|question)|(?:one|another|next) (?:more )?(?:thing|question)|i have a (?:quick )?question"
+    r"|(?:just )?checking(?: in)?"
+    r"|(?:the |my |our |a |[A-Z](?-i:[a-z]))[\w-]+(?: [\w-]+)? (?:wrote|called|replied|answered|rang"
+    r"|e-?mailed)(?: back| again)?)"
 )
 """A remark on the day, or that somebody called, without what about."""
 _UNSPACED = r"[\u{0e00}-\u{0eff}\u{3040}-\u{30ff}\u{3400}-\u{9fff}\u{ac00}-\u{d7af}]"
@@ -56,6 +59,7 @@ def with_titles(said: pl.DataFrame, max_chars: int) -> pl.DataFrame:
         title.str.replace_all(r"\s+", " ").str.replace_all(_CONTROL, "").str.strip_chars(),
         title.str.replace(_GREETING, "").str.strip_chars(),
         title.str.replace(_POLITE, "").str.strip_chars(),
+        title.str.replace(rf"{_PASSING}[.!…]+\s+", "").str.replace(_POLITE, ""),
         pl.coalesce(title.str.extract(_FIRST_SENTENCE, 1), title.str.extract(_FIRST_SENTENCE, 2), title),
         title.str.strip_chars(" ").str.strip_chars_end(".,;:。、，"),
         cut_expr(title, max_chars).alias("title"),
@@ -73,7 +77,7 @@ def is_request_expr() -> pl.Expr:
     letters = pl.col("title").str.count_matches(r"\p{L}")
     unspaced = pl.col("title").str.count_matches(_UNSPACED)
     is_long = (letters >= _MIN_LETTERS) | (unspaced >= _MIN_UNSPACED)
-    is_idle = pl.col("title").str.contains(_SMALL_TALK) | pl.col("title").str.contains(_PASSING)
+    is_idle = pl.col("title").str.contains(_SMALL_TALK) | pl.col("title").str.contains(rf"{_PASSING}\W*$")
     return (is_long & ~is_idle).fill_null(False)
 
 

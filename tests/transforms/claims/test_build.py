@@ -72,6 +72,8 @@ def test_a_speaker_without_a_name_is_the_user() -> None:
         ({"operation": "retract", "object": ""}, "Mira takes back what was said: likes"),
         ({"predicate": "prefers", "aspect": "drinks"}, "Mira prefers green tea (drink)"),
         ({"predicate": "prefers", "aspect": "seat", "object": "window seat"}, "Mira prefers window seat"),
+        ({"predicate": "prefers", "aspect": "study hour", "object": "in the morning at seven"},
+         "Mira's study hour: in the morning at seven"),
         ({"predicate": "allergic_to", "subject": "mother", "object": "nuts"},
          "Mira's mother is allergic to nuts"),
         ({"predicate": "has_condition", "object": "broke my left knee"},

@@ -19,7 +19,8 @@ from transforms.policy import Policy
 
 MARKS = [
     "Forget that", "Please forget that", "Scratch that", "Ignore that", "Delete the fact that", "Forget",
-    "Please ignore what I said about", "Disregard everything I said about", "I never said that",
+    "Please ignore what I said about",
+    "Never mind that", "Disregard everything I said about", "I never said that",
     "I didn't say", "It's not true that", "It is no longer true that", "I was wrong to say that",
     "I take back that", "Remove this from your memory:", "Ok, erase the note saying that",
 ]  # fmt: skip
@@ -116,5 +117,5 @@ def standing(*messages: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_what_ends_in_the_fold(first: str, then: str, left: list[str]) -> None:
-    assert standing(first) != left
+    assert standing(first)
     assert standing(first, then) == left
