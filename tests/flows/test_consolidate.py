@@ -54,6 +54,21 @@ def test_a_history_comes_to_its_facts(job: Job, tmp_path: Path) -> None:
     assert not objects & {"rome", "oslo"}
 
 
+def test_an_old_move_told_late_replaces_no_newer_home(job: Job, tmp_path: Path) -> None:
+    rows = [
+        said(1, "I moved to Graz in May 2026.", "06-01"),
+        said(2, "I moved to Linz in 2019.", "06-02", session_id="later"),
+        said(3, "I have lived in Linz since 2019.", "06-02", user_id="ben", session_id="b"),
+    ]
+    night(job, tmp_path, "all", rows)
+    assert [f for f in facts(job, owner="user:ana") if f[3] is None] == [
+        ("lives_in", "graz", "positive", None)
+    ]
+    assert [f for f in facts(job, owner="user:ben") if f[3] is None] == [
+        ("lives_in", "linz", "positive", None)
+    ]
+
+
 def test_a_second_run_writes_nothing(job: Job, tmp_path: Path) -> None:
     night(job, tmp_path, "all", history())
     before = files_below(tmp_path / "lake" / "tables")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import polars as pl
 
 from transforms.claims.build import CANDIDATES, SHORT_LIVED, build, is_tool
+from transforms.claims.holding import is_told_late
 from transforms.claims.read import Reading, read, read_tool
 from transforms.claims.rules import TOOL_RULES, USER_RULES
 from transforms.owners import owner_expr
 from transforms.policy import Policy
+from transforms.predicates import SINGLE_VALUED
 
-EXTRACTOR = "rules@2"
+EXTRACTOR = "rules@3"
 _TOOL_CUES = [
     "limit", "quota", "max", "includes", "price:", "ticket:", "pass:", "fee:", "version",
     "set to", "deadline", "located at", "allows",
@@ -45,7 +48,8 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
     users = _cued(readable.filter("is_user"))
     for episode_id, content, event_at, cues, numbers in users.iter_rows():
         rules = [USER_RULES[number] for number in numbers]
-        rows += [_candidate(episode_id, r, policy) for r in read(content, event_at, rules, cues)]
+        readings = [_dated(r, content, event_at) for r in read(content, event_at, rules, cues)]
+        rows += [_candidate(episode_id, reading, policy) for reading in readings]
     tools = readable.filter(~pl.col("is_user") & _has_tool_cue())
     for episode_id, content in tools.select("episode_id", "content").iter_rows():
         rows += [_candidate(episode_id, r, policy) for r in read_tool(content, TOOL_RULES)]
@@ -90,6 +94,14 @@ def _cued(users: pl.DataFrame) -> pl.DataFrame:
 def _has_tool_cue() -> pl.Expr:
     text = pl.col("content")
     return text.str.contains_any(_TOOL_CUES, ascii_case_insensitive=True) | text.str.contains(_TOOL_SHAPES)
+
+
+def _dated(reading: Reading, content: str, said_at: datetime) -> Reading:
+    """Less sure where a change is told long after it happened."""
+    phrase = content[reading.span_start : reading.span_end]
+    if reading.predicate in SINGLE_VALUED and is_told_late(phrase, reading.valid_from, said_at):
+        return replace(reading, level="reported")
+    return reading
 
 
 def _candidate(episode_id: str, reading: Reading, policy: Policy) -> dict[str, object]:

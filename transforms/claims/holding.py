@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from transforms.claims.times import moments, validity
 
@@ -14,6 +14,7 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 """With these a time in the past says since when."""
+_LONG_AGO = timedelta(days=300)
 _REACH = 40
 """How many characters after a match a time may stand."""
 
@@ -38,3 +39,11 @@ def holding(text: str, match: re.Match[str], said_at: datetime) -> tuple[datetim
     if until is not None and until <= (since or said_at):
         until = None
     return since, until
+
+
+def is_told_late(phrase: str, since: datetime | None, said_at: datetime) -> bool:
+    """Whether a change is told long after it happened: things may have changed again since.
+
+    "I moved to Linz in 2019" says less of today than "I live in Graz", and must not replace it.
+    """
+    return since is not None and since <= said_at - _LONG_AGO and bool(_CHANGED.search(phrase))

@@ -54,9 +54,22 @@ _HANDED_OVER = re.compile(
     r"|text|e-?mail|paragraph|letter|message|cv|bio)\b)"
     r"|^(?:subject|from|to|cc|betreff|von|date):\s|^dear \w+,?\s*$|\bhere(?:'s| is) (?:a|the|an|my) "
     r"(?:review|text|e-?mail|letter|article|comment|post|quote|message)"
-    r"|^\s*---+\s*$|\b(?:begin|start) (?:quote|forwarded)|forwarded message",
+    r"|^\s*---+\s*$|\b(?:begin|start) (?:quote|forwarded)|forwarded message"
+    r"|\b(?:bio|cv|r[e\u00e9]sum[e\u00e9]|cover letter|profile text|essay)\b[^.!?\n]{0,20}:"
+    r"|\b(?:parse|analy[sz]e|classify|annotate|label)\b[^.!?\n]{0,20}:",
     re.IGNORECASE | re.MULTILINE,
 )
+_RECALLED = re.compile(
+    r"^\W*(?:(?:relevant|recalled|retrieved|previous|past|earlier|stored|saved|long-term) (?:memor(?:y|ies)"
+    r"|context|facts|notes|history|conversations?)\b[^.!?\n]{0,40}:|(?:memories|recalled|retrieved)(?: \w+)?:"
+    r"|(?:context|notes|history|facts) (?:from|of) (?:previous|past|earlier|memory)\b[^.!?\n]{0,40}:)"
+    r"|<(?:context|memor(?:y|ies)|history|recalled|retrieved)\b[^>\n]{0,40}>",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What an agent pastes before the user's words: recalled, not said. All after it is doubtful."""
+_TAKEN_FOR_A_JOKE = re.compile(r"(?:^|[.!?\n])\s*(?:just |only )?(?:kidding|joking|jk)\b", re.IGNORECASE)
+_HIDDEN_IN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f][\u00ad\u200b-\u200f\u2060\ufeff]+[A-Za-z\u00c0-\u024f]")
+"""A mark that is not seen inside a Latin word: the word would be read cut off."""
 _QUESTION = re.compile(
     r"^\W*(?:(?:and|but|so|or|ok(?:ay)?|hey|hi|well|also),? )*(?:(?:do|does|did|is|are|am|was|were|can"
     r"|could|should|would|will|shall|have|has|had|may|might)(?:n't)? "
@@ -76,7 +89,8 @@ _UNREAL = re.compile(
     r"|\bsay i\b|\bwould love to\b|\bno idea\b|\b(?:don't|do not|never|didn't|not) (?:think|know|say|said"
     r"|mean|claim|believe|remember)\b|\bnot that i\b|\b(?:never|didn't|did not) (?:told|tell) you\b"
     r"|\balmost\b|\bused to\b|\bwhether\b|\bwhat i\b(?! said about)|\bapparently\b|\bsupposedly\b|\bif it "
-    r"(?:were|was)\b|\bwere (?:i|we) to\b",
+    r"(?:were|was)\b|\bwere (?:i|we) to\b|\bdenied\b|\bneither\b|\bis (?:a lie|a joke|wrong|false|not true)\b"
+    r"|, not\W*$",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
@@ -148,12 +162,19 @@ def spans(text: str) -> list[tuple[int, int]]:
     return trimmed
 
 
-def meant_until(text: str) -> int:
-    """Up to which character a masked message is meant as said; 0 where it is handed over for work."""
-    if _HANDED_OVER.search(text) or _LAUGH_AFTER.match(text):
+def meant_until(text: str, content: str | None = None) -> int:
+    """Up to which character a message is meant as said; 0 where it is handed over for work.
+
+    Args:
+        text: The message, masked.
+        content: As it came: marks of what was recalled may be masked.
+    """
+    if _HANDED_OVER.search(text) or _LAUGH_AFTER.match(text) or _TAKEN_FOR_A_JOKE.search(text):
         return 0
-    stop = _PRETENCE.search(text)
-    return stop.start() if stop else len(text)
+    if _HIDDEN_IN_WORD.search(text):
+        return 0
+    stops = [found.start() for found in (_PRETENCE.search(text), _RECALLED.search(content or text)) if found]
+    return min(stops, default=len(text))
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def read(content: str, said_at: datetime, rules: Sequence[Rule], cues: Sequence[
         matches = sentence.matches(rules, cues)
         if not matches:
             continue
-        until = meant_until(text) if until < 0 else until
+        until = meant_until(text, content) if until < 0 else until
         if end > until:
             break
         found += _said(sentence, matches, content, said_at)

@@ -235,3 +235,35 @@ def test_masking_keeps_every_place(text: str) -> None:
     places = spans(hidden)
     assert all(0 <= a < b <= len(text) for a, b in places)
     assert all(a[1] <= b[0] for a, b in pairwise(places))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Relevant memories:\n- I live in Rome\n- I'm allergic to nuts\n\nUser: hi",
+        "Context from previous conversation: I live in Rome.",
+        "Recalled: I live in Rome",
+        "<context>\nI live in Rome\n</context>\nhello",
+        "Write a bio: I live in Rome and I work at Acme.",
+        "Here is my cover letter:\nI live in Rome and I work at Acme.",
+        "Sentence to parse: I live in Rome",
+        "I live in Rome. Just kidding.",
+        "That I live in Rome is a lie",
+        "I like coffee, not.",
+        "I like neither tea nor coffee",
+        "I live in Ro\u200bme.",
+        "My name is Zo\u200d\u00eb",
+    ],
+)
+def test_what_is_pasted_denied_in_jest_or_hidden_is_not_read(content: str) -> None:
+    assert extract(episodes([episode(content=content)]), Policy()).claims.height == 0
+
+
+def test_a_plain_statement_beside_these_words_is_read() -> None:
+    for content in (
+        "I live in Rome.",
+        "My memories of school are bad. I live in Rome.",
+        "Context: I live in Rome",
+    ):
+        found = extract(episodes([episode(content=content)]), Policy()).claims
+        assert found["object_key"].to_list() == ["rome"], content
