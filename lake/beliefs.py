@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -45,8 +45,6 @@ SHOWN = (
     "superseded_by",
     "source_refs",
 )
-
-_ALWAYS = datetime(9000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -126,9 +124,7 @@ def facts_of(
     allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
     rows = rows.filter(pl.col("sensitivity").is_in(allowed))
     if not has_history:
-        # A replay chose its claims already; whatever they come to is known.
-        known = _ALWAYS if is_replay or recorded_by is not None else at
-        rows = live_rows(rows, FACTS, policy, at, known)
+        rows = live_rows(rows, FACTS, policy, at)
     ordered = rows.sort("last_confirmed_at", "fact_id", descending=[True, False])
     return [_fact(row) for row in ordered.iter_rows(named=True)]
 

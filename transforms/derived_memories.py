@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import polars as pl
 
@@ -16,6 +16,8 @@ from transforms.search_text import search_texts
 
 PUBLISHED: tuple[Table, ...] = (FACTS, SUMMARIES, PROCEDURES)
 """Derived tables whose rows are recalled."""
+_NOW = datetime(9000, 1, 1, tzinfo=UTC)
+"""After anything that a lake can have recorded: what it holds is known."""
 _NOTHING = {
     "role": pl.String,
     "speaker": pl.String,
@@ -25,24 +27,21 @@ _NOTHING = {
 }
 
 
-def live_rows(
-    rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime, known_at: datetime | None = None
-) -> pl.DataFrame:
+def live_rows(rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime) -> pl.DataFrame:
     """Rows of one of ``PUBLISHED`` that may be served at an instant.
 
     Args:
         rows: What stands of the table.
         table: Which.
         policy: Retention.
-        as_of: A fact must be held and valid then, and no row past its expiry.
-        known_at: What the lake held by then counts, instead of what it held at ``as_of``.
+        as_of: A fact must be valid then, by all that the lake holds now, and no row past its expiry.
 
     Returns:
         The rows with ``event_at`` and their effective ``expires_at``: the first of the expiry asked
         for, the end of validity, and the time to live, counted from the last confirmation or episode.
     """
     if table is FACTS:
-        shaped = _held_facts(rows, as_of, known_at or as_of)
+        shaped = _valid_facts(rows, as_of)
     else:
         shaped = _summaries(rows) if table is SUMMARIES else _skills(rows)
     due = retention.expiry_expr(policy.retention)
@@ -54,8 +53,8 @@ def _asked_for(table: Table) -> pl.Expr:
     return pl.lit(" ") + predicate_words() if table is FACTS else pl.lit("")
 
 
-def _held_facts(facts: pl.DataFrame, as_of: datetime, known_at: datetime) -> pl.DataFrame:
-    return current(facts, known_at, as_of).with_columns(
+def _valid_facts(facts: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    return current(facts, _NOW, as_of).with_columns(
         event_at="last_confirmed_at", expires_at=pl.min_horizontal("expires_at", "valid_until")
     )
 

@@ -154,6 +154,8 @@ class DecayPolicy(Section):
         "preference": 90.0,
         "fact": None,
         "procedure": None,
+        "lesson": None,
+        "pattern": None,
     }
     frequency_scale: float = Field(50.0, gt=1, le=1_000_000_000)
     """frequency = min(1, ln(1 + accesses) / ln(scale))."""
@@ -223,8 +225,7 @@ class ContextPolicy(Section):
     min_summary_tokens: int = Field(12, ge=1, le=1_000_000_000)
     """A summary of fewer tokens says too little to be shown (about one short sentence)."""
     max_chars_per_token: int = Field(8, ge=1, le=1_000)
-    """A row longer than this times the tokens left is taken not to fit and is not counted; most of
-    packing's time is counting. Prose has 4 to 5 characters a token."""
+    """A row longer than this times the tokens left is taken not to fit, uncounted (prose: 4 to 5)."""
 
     @field_validator("shares")
     @classmethod
@@ -243,8 +244,7 @@ class PublishPolicy(Section):
     min_recall_ratio: float = Field(0.95, ge=0, le=1)
     """recall@10 against exact search on the sample of check_queries."""
     min_vector_ratio: float = Field(0.99, ge=0, le=1)
-    """Least share of published rows that have a vector. A model refuses hardly a text in a thousand, and
-    such a row is still found by its words; more without one were never embedded."""
+    """Least share of published rows that have a vector; more without one were never embedded."""
     bare_rows_allowed: int = Field(10, ge=0, le=1_000_000_000)
     """So many rows without a vector pass whatever their share; none with one passes only at ratio 0."""
     large_scope_rows: int = Field(20_000, ge=1, le=1_000_000_000)
