@@ -28,7 +28,9 @@ def manifest_markdown(manifest: Mapping[str, Any]) -> str:
     lines.append("")
     for step in manifest["steps"]:
         lines += [
-            f"- {escaped(title)}: {_counts(step[key])}" for key, title in _DETAILS.items() if step.get(key)
+            f"- {escaped(title)}: {_counts(step[key])}"
+            for key, title in _DETAILS.items()
+            if step.get(key) and isinstance(step[key], Mapping)  # publish counts facts in a number
         ]
         lines += [f"- {title}: {step[key]:,}" for key, title in _WITHHELD.items() if step.get(key)]
     if manifest["skipped_files"]:

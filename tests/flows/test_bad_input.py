@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -75,7 +76,8 @@ def test_odd_tenants_stay_apart_and_inside_the_lake(tmp_path: Path) -> None:
         assert reader.search("secret word", tenant=tenant, user=stranger, as_of=AS_OF) == []
     inside = {f"deep/er/lake/{name}" for name in files_below(root)}
     assert set(files_below(tmp_path)) - inside == outside
-    assert not [name for name in inside if any(t in name for t in ("HIVE", "drop", "007", "\U0001f419"))]
+    plain = [re.sub(r"[0-9a-f]{32}", "", name) for name in inside]  # random names of files may hold anything
+    assert not [name for name in plain if any(t in name for t in ("HIVE", "drop", "007", "\U0001f419"))]
 
 
 def test_odd_tenants_through_the_command_line(tmp_path: Path, command: Command) -> None:
