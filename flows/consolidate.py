@@ -95,8 +95,9 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
         superseded, retired or withdrawn.
     """
     with step(job, "consolidate") as result, tables.held_open():
+        embedding = StepResult("embed", result.started_at)
         if not job.is_dry:  # a topic needs the vectors of its episodes
-            embed_tables(job, EMBEDDED, StepResult("embed", result.started_at))
+            embed_tables(job, EMBEDDED, embedding)
         marks = {table.name: lineage.mark(job.lake, table) for table in (EPISODES, *_WRITTEN)}
         seen = None if complete else _load(job)
         scope = _scope(job, seen)
@@ -115,7 +116,6 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
             reclaim(job)
         if writer.rows_written:
             _tidy(job)
-        embedding = StepResult("embed", result.started_at)
         embed_tables(job, PUBLISHED, embedding)
         result.tokens += embedding.tokens
         if not done.pending:

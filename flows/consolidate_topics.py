@@ -10,10 +10,10 @@ import polars as pl
 
 from flows.embed import embed_texts
 from flows.portions import OWNER, Portion
-from lake import tables
 from lake.revisions import REVISION, Changes, alive
+from lake.vectors import vectors_of
 from transforms.embedding import with_text_hash
-from transforms.schemas import DECISIONS, TOPIC_MEMBERS, TOPICS, VECTORS
+from transforms.schemas import DECISIONS, TOPIC_MEMBERS, TOPICS
 from transforms.topics.join import Joined, join
 from transforms.topics.review import Reviewed, review
 
@@ -101,10 +101,7 @@ def with_vectors(portion: Portion, episodes: pl.DataFrame) -> pl.DataFrame:
     if portion.job.is_dry:
         held = embed_texts(portion.job, hashed)
     else:
-        vectors = tables.scan(portion.job.lake, VECTORS, buckets=portion.buckets)
-        mine = vectors.filter(pl.col("model_key") == portion.job.space).select("text_hash", "vector")
-        found = mine.join(hashed.lazy().select("text_hash").unique(), on="text_hash", how="semi")
-        held = found.collect(engine="streaming").unique("text_hash")
+        held = vectors_of(portion.job.lake, portion.buckets, portion.job.space, hashed)
     return hashed.join(held, on="text_hash", how="left").drop("text_hash", "embedding_text")
 
 

@@ -13,6 +13,7 @@ from flows.commit import tidy
 from flows.job import Job, StepResult, record, step
 from flows.notes import hint, mark_of
 from lake import lineage, tables
+from lake.vectors import vectors_of
 from transforms import ids
 from transforms.embedding import EMBEDDED, embedded_columns, hashed_texts
 from transforms.schemas import INSTANT, VECTORS, Table
@@ -82,13 +83,7 @@ def embed_texts(job: Job, texts: pl.DataFrame) -> pl.DataFrame:
     """
     wanted = texts.unique("text_hash", keep="any").sort("tenant_id", "text_hash")
     buckets = wanted["tenant_bucket"].unique().to_list()
-    vectors = tables.scan(job.lake, VECTORS, buckets=buckets).filter(pl.col("model_key") == job.space)
-    held = (
-        vectors.select("text_hash", "vector")
-        .join(wanted.lazy().select("text_hash"), on="text_hash", how="semi")
-        .collect(engine="streaming")
-        .unique("text_hash")
-    )
+    held = vectors_of(job.lake, buckets, job.space, wanted)
     fresh = wanted.join(held, on="text_hash", how="anti", maintain_order="left")
     made = [_vectors(job, rows)[0] for rows in fresh.iter_slices(job.policy.embed.batch_rows)]
     if not job.is_dry:

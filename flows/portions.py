@@ -9,7 +9,7 @@ source any more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,18 +107,18 @@ class Portion:
         """
         units = None if self.scope.is_complete else keys
         held = revisions.latest(self.job.lake, table, buckets=self.buckets, keys=units)
-        return held.filter(in_part(*self.part))
+        return held.filter(in_part(OWNER, *self.part))
 
     def revise(self, table: Table, keys: pl.DataFrame, after: pl.DataFrame) -> Changes:
         """Take up what a derivation of some units comes to."""
         return self.writer.revise(table, self.before(table, keys), after)
 
 
-def in_part(part: int, parts: int) -> pl.Expr:
-    """Whether an owner belongs to a slice of a bucket."""
+def in_part(keys: Sequence[str], part: int, parts: int) -> pl.Expr:
+    """Whether a row belongs to a slice of a bucket; rows of the same keys go together."""
     if parts == 1:
         return pl.lit(True)
-    return pl.concat_str(OWNER).hash(0) % parts == part
+    return pl.concat_str(pl.col(name).fill_null("") for name in keys).hash(0) % parts == part
 
 
 def portions(job: Job, scope: Scope, writer: Writer) -> Iterator[Portion]:
@@ -143,7 +143,7 @@ def _cut(
 ) -> Iterator[Portion]:
     parts = max(-(-fresh.height // SLICE_ROWS), 1)
     for part in range(parts):
-        mine = in_part(part, parts)
+        mine = in_part(OWNER, part, parts)
         yield Portion(
             job, scope, writer, tuple(buckets), (part, parts), light.filter(mine), fresh.filter(mine)
         )

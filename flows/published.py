@@ -8,8 +8,10 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
+from flows.portions import in_part
 from lake import lineage, revisions, tables
 from lake.index import scope_hash
+from lake.vectors import vectors_of
 from transforms import retention
 from transforms.derived_memories import PUBLISHED, derived_memories, hashed, live_rows
 from transforms.embedding import with_text_hash
@@ -20,6 +22,7 @@ from transforms.summaries.summarise import dropped
 SLICE_ROWS = 100_000
 SLICE_CHARS = 100_000_000
 """A bucket above either is read in slices of whole users, to bound memory."""
+_USER = ["tenant_id", "user_id"]
 _SOURCES: tuple[Table, ...] = (EPISODES, VECTORS, *PUBLISHED)
 
 
@@ -89,20 +92,13 @@ def frames(job: Job, advance: Callable[[int], None]) -> Iterator[pl.DataFrame]:
         dropped = _dropped(job, bucket)
         derived = {t.name: revisions.standing(job.lake, t, buckets=[bucket]) for t in PUBLISHED}
         for part in range(parts):
-            episodes = held.filter(_in_part(part, parts)).collect()
+            episodes = held.filter(in_part(_USER, part, parts)).collect()
             episodes = episodes.join(dropped, on="episode_id", how="anti", maintain_order="left")
-            mine = {name: rows.filter(_in_part(part, parts)) for name, rows in derived.items()}
+            mine = {name: rows.filter(in_part(_USER, part, parts)) for name, rows in derived.items()}
             frame = _memories(job, bucket, episodes, mine)
             advance(frame.height)
             if frame.height:
                 yield from frame.iter_slices(20_000)
-
-
-def _in_part(part: int, parts: int) -> pl.Expr:
-    """Whether a row's user belongs to a slice of a bucket."""
-    if parts == 1:
-        return pl.lit(True)
-    return pl.concat_str("tenant_id", pl.col("user_id").fill_null("")).hash(0) % parts == part
 
 
 def _memories(
@@ -116,17 +112,7 @@ def _memories(
         for table in PUBLISHED
     }
     wanted = pl.concat([texts.select("text_hash"), *(frame.select("text_hash") for frame in more.values())])
-    vectors = _vectors(job, bucket, wanted)
+    vectors = vectors_of(job.lake, [bucket], job.space, wanted)
     found = [memories(texts, vectors, job.policy, job.as_of)]
     found += [derived_memories(more[table.name], vectors, table) for table in PUBLISHED]
     return pl.concat(found).sort(MEMORIES.sort_by)
-
-
-def _vectors(job: Job, bucket: int, wanted: pl.DataFrame) -> pl.DataFrame:
-    """Vectors of the bucket that the texts need, of this job's space only."""
-    vectors = tables.scan(job.lake, VECTORS, buckets=[bucket]).filter(pl.col("model_key") == job.space)
-    return (
-        vectors.select("text_hash", "vector")
-        .join(wanted.lazy().unique(), on="text_hash", how="semi")
-        .collect(engine="streaming")
-    )

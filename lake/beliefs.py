@@ -12,6 +12,7 @@ import polars as pl
 from lake import revisions, tables
 from lake.lake import Lake
 from lake.scope import Scope
+from lake.vectors import vectors_of
 from transforms.derived_memories import live_rows
 from transforms.embedding import hashed_texts
 from transforms.errors import UsageError
@@ -19,7 +20,7 @@ from transforms.facts.near import object_groups
 from transforms.facts.reconcile import reconcile
 from transforms.policy import Policy
 from transforms.retention import instant
-from transforms.schemas import CLAIMS, EPISODES, FACTS, SENSITIVITIES, VECTORS
+from transforms.schemas import CLAIMS, EPISODES, FACTS, SENSITIVITIES
 
 SHOWN = (
     "fact",
@@ -200,10 +201,8 @@ def _folded(claims: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, scope: 
 def _vectors(lake: Lake, scope: Scope, claims: pl.DataFrame, policy: Policy, space: str) -> pl.DataFrame:
     texts = claims.select("tenant_id", "tenant_bucket", "fact").unique()
     hashed = hashed_texts(texts, FACTS, policy.embed.max_text_chars)
-    held = tables.scan(lake, VECTORS, buckets=[lake.bucket(scope.tenant)])
-    mine = held.filter(pl.col("model_key") == space).select("text_hash", "vector")
-    vectors = mine.join(hashed.lazy().select("text_hash"), on="text_hash", how="semi").collect()
-    return hashed.join(vectors.unique("text_hash"), on="text_hash").select("fact", "vector")
+    vectors = vectors_of(lake, [lake.bucket(scope.tenant)], space, hashed)
+    return hashed.join(vectors, on="text_hash").select("fact", "vector")
 
 
 def _fact(row: dict[str, Any]) -> Fact:
