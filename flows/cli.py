@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from flows import cli_erase, cli_forgetting, cli_keys, cli_report, cli_rights
 from transforms.errors import UsageError
 
 
@@ -103,6 +104,8 @@ def _parser() -> argparse.ArgumentParser:
 
     for add in (_add_lake_verbs, _add_run_verbs, _add_sleep_verbs, _add_recall_verbs):
         add(verb, scope)
+    for module in (cli_forgetting, cli_rights, cli_erase, cli_report, cli_keys):
+        module.add(verb, scope)
     return parser
 
 

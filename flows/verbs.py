@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from flows import verbs_erase, verbs_forgetting, verbs_keys, verbs_report, verbs_rights
 from flows.job import Job
 from flows.setup import (
     Output,
@@ -270,4 +271,9 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     "doctor": doctor,
     "formats": formats,
     "demo": demo,
+    **verbs_forgetting.VERBS,
+    **verbs_rights.VERBS,
+    **verbs_erase.VERBS,
+    **verbs_report.VERBS,
+    **verbs_keys.VERBS,
 }

@@ -17,17 +17,21 @@ from pydantic_core import PydanticCustomError
 
 from transforms.policy_entries import (
     CENTURY_SECONDS,
-    YEAR_SECONDS,
-    HalfLife,
     Instant,
     KeptKind,
     Kind,
-    Lifetime,
-    MemoryKind,
     MemoryTier,
     Name,
     Section,
     Share,
+)
+from transforms.policy_retention import (
+    CapacityPolicy,
+    ColdPolicy,
+    DecayPolicy,
+    RetentionPolicy,
+    RightsPolicy,
+    StalenessPolicy,
 )
 from transforms.policy_sleep import (
     ClaimsPolicy,
@@ -117,48 +121,6 @@ class TrustPolicy(Section):
     system: float = Field(0.7, ge=0, le=1)
     tool: float = Field(0.4, ge=0, le=1)
     other: float = Field(0.4, ge=0, le=1)
-
-
-class RetentionPolicy(Section):
-    """Time to live by tier, in seconds from event_at; null, in a file ``"never"``, is never."""
-
-    transient_seconds: Lifetime = Field(3_600, gt=0, le=CENTURY_SECONDS)
-    session_seconds: Lifetime = Field(86_400, gt=0, le=CENTURY_SECONDS)
-    short_term_seconds: Lifetime = Field(7 * 86_400, gt=0, le=CENTURY_SECONDS)
-    medium_term_seconds: Lifetime = Field(90 * 86_400, gt=0, le=CENTURY_SECONDS)
-    long_term_seconds: Lifetime = Field(YEAR_SECONDS, gt=0, le=CENTURY_SECONDS)
-    permanent_seconds: Lifetime = Field(None, gt=0, le=CENTURY_SECONDS)
-    default_tier: Literal["transient", "session", "short_term", "medium_term", "long_term", "permanent"] = (
-        "medium_term"
-    )
-    user_cap_seconds: int = Field(3 * YEAR_SECONDS, gt=0, le=CENTURY_SECONDS)
-    """A person's own retention period; caps every tier."""
-
-    def ttl_seconds(self) -> dict[str, int | None]:
-        """Seconds to live by tier name, the user's cap applied."""
-        tiers = ("transient", "session", "short_term", "medium_term", "long_term", "permanent")
-        raw: dict[str, int | None] = {t: getattr(self, f"{t}_seconds") for t in tiers}
-        cap = self.user_cap_seconds
-        return {t: (cap if s is None else min(s, cap)) for t, s in raw.items()}
-
-
-class DecayPolicy(Section):
-    """Half-lives in days by kind; null, in a file ``"never"``, does not decay."""
-
-    half_life_days: dict[MemoryKind, HalfLife] = {
-        "conversation": 7.0,
-        "action": 7.0,
-        "observation": 7.0,
-        "outcome": 7.0,
-        "summary": 30.0,
-        "preference": 90.0,
-        "fact": None,
-        "procedure": None,
-        "lesson": None,
-        "pattern": None,
-    }
-    frequency_scale: float = Field(50.0, gt=1, le=1_000_000_000)
-    """frequency = min(1, ln(1 + accesses) / ln(scale))."""
 
 
 class RecallPolicy(Section):
@@ -282,6 +244,10 @@ class Policy(BaseModel):
     trust: TrustPolicy = TrustPolicy()
     retention: RetentionPolicy = RetentionPolicy()
     decay: DecayPolicy = DecayPolicy()
+    staleness: StalenessPolicy = StalenessPolicy()
+    capacity: CapacityPolicy = CapacityPolicy()
+    cold: ColdPolicy = ColdPolicy()
+    rights: RightsPolicy = RightsPolicy()
     embed: EmbedPolicy = EmbedPolicy()
     topics: TopicsPolicy = TopicsPolicy()
     summaries: SummariesPolicy = SummariesPolicy()

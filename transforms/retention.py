@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from transforms.errors import UsageError
-from transforms.policy import RetentionPolicy
+from transforms.policy_retention import RetentionPolicy
 from transforms.schemas import INSTANT
 
 

@@ -37,16 +37,19 @@ from transforms.derived import (
     TOPIC_MEMBERS,
     TOPICS,
 )
+from transforms.rights_tables import COLD_COLUMN, FORGOTTEN, RECALLS, REMOVALS, REQUESTS, RIGHTS
 
 __all__ = [
     "ATTEMPTS",
     "CLAIMS",
+    "COLD",
     "CONVERSATIONS",
     "DECISIONS",
     "DERIVED",
     "DRAFTS",
     "EPISODES",
     "FACTS",
+    "FORGOTTEN",
     "INSTANT",
     "KINDS",
     "LINEAGE",
@@ -55,8 +58,12 @@ __all__ = [
     "OUTCOMES",
     "PROCEDURES",
     "QUARANTINE",
+    "RECALLS",
     "REFUSALS",
+    "REMOVALS",
+    "REQUESTS",
     "RETENTION_TIERS",
+    "RIGHTS",
     "RUNS",
     "SENSITIVITIES",
     "STORED",
@@ -109,6 +116,15 @@ EPISODES = Table(
     key=("episode_id",),
     partition_by=("tenant_bucket", "month"),
     sort_by=("tenant_id", "user_id", "event_at", "episode_id"),
+)
+
+COLD = Table(
+    "cold",
+    "One episode kept apart: compressed, out of the index and of every night, readable on request.",
+    (*EPISODES.columns, COLD_COLUMN),
+    key=EPISODES.key,
+    partition_by=EPISODES.partition_by,
+    sort_by=EPISODES.sort_by,
 )
 
 VECTORS = Table(
@@ -259,4 +275,4 @@ REFUSALS = Table(
     key=(),
 )
 
-STORED: Sequence[Table] = (EPISODES, VECTORS, QUARANTINE, RUNS, *DERIVED)
+STORED: Sequence[Table] = (EPISODES, VECTORS, QUARANTINE, RUNS, *DERIVED, COLD, *RIGHTS)

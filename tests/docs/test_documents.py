@@ -13,7 +13,8 @@ import pytest
 
 from flows.cli import known_flags
 from transforms import errors
-from transforms.policy import Policy, RetentionPolicy
+from transforms.policy import Policy
+from transforms.policy_retention import RetentionPolicy
 from transforms.readers.registry import READERS
 from transforms.readers.row_shape import KNOWN_FIELDS
 from transforms.validate import _rules

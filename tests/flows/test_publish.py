@@ -21,7 +21,8 @@ from lake.index_checks import Check
 from lake.recall import Recall
 from tests.flows.lakes import AS_OF, Command, content, files_below, ingest, job_on, row, write
 from transforms.errors import CheckError, UsageError
-from transforms.policy import Policy, PublishPolicy, RetentionPolicy
+from transforms.policy import Policy, PublishPolicy
+from transforms.policy_retention import RetentionPolicy
 from transforms.schemas import RUNS
 
 

@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from transforms import redact_rules
-from transforms.policy import Policy, RecallPolicy, RetentionPolicy
+from transforms.policy import Policy, RecallPolicy
 from transforms.policy_entries import MEMORY_KINDS, MEMORY_TIERS
+from transforms.policy_retention import RetentionPolicy
 from transforms.schemas import KINDS
 
 
@@ -108,6 +109,7 @@ def test_every_number_of_the_policy_is_among_those_tried() -> None:
         "redact.keep_restricted_tenants",
         "importance.by_kind",
         "retention.default_tier",
+        "staleness.is_enabled",
         "facts.retention_tier",
         "skills.pattern_tier",
         "skills.retention_tier",

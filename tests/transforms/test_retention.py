@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.errors import UsageError
-from transforms.policy import RetentionPolicy
+from transforms.policy_retention import RetentionPolicy
 from transforms.retention import expiry, expiry_expr, is_live
 from transforms.schemas import INSTANT, RETENTION_TIERS
 

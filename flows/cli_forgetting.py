@@ -1,0 +1,13 @@
+"""Grammar of the verbs of decay, retain, cold storage."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+Verb = Callable[..., argparse.ArgumentParser]
+
+
+def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    """Add the verbs."""
+    del verb, scope
