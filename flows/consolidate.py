@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import polars as pl
+
 from flows.commit import tidy
 from flows.consolidate_facts import FactsDone, consolidate_facts
 from flows.consolidate_sessions import consolidate_sessions
@@ -17,7 +19,7 @@ from flows.consolidate_topics import consolidate_topics
 from flows.embed import embed_tables
 from flows.job import Job, StepResult, record, step
 from flows.notes import hint, mark_of
-from flows.portions import Portion, Scope, portions
+from flows.portions import OWNER, Portion, Scope, portions
 from flows.reclaim import reclaim
 from lake import lineage, revisions, tables
 from lake.revisions import Writer
@@ -82,18 +84,29 @@ class _Seen:
     as_of: datetime
 
 
-def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
+def run_consolidate(
+    job: Job,
+    *,
+    complete: bool = False,
+    owners: pl.DataFrame | None = None,
+    erased: pl.DataFrame | None = None,
+) -> StepResult:
     """Derive what the episodes since the last run change; unchanged costs a few reads.
 
     Args:
         job: The run; where ``job.is_dry``, nothing is written.
         complete: Derive everything anew, and remove what has no source any more.
+        owners: ``tenant_id`` and ``owner`` of the only ones to derive anew, after an erasure; what they
+            had of episodes that are gone leaves the files, too.
+        erased: ``tenant_id``, ``owner`` and ``session_id`` of erased episodes; with ``owners``.
 
     Returns:
         rows_in: episodes looked at; rows_out: rows written (or, dry, that would be); rejected: claims
         refused. The detail holds counts, and for a dry run ``diff``: each fact added, confirmed,
         superseded, retired or withdrawn.
     """
+    if owners is not None:
+        return _rederive(job, owners, erased)
     with step(job, "consolidate") as result, tables.held_open():
         embedding = StepResult("embed", result.started_at)
         if not job.is_dry:  # a topic needs the vectors of its episodes
@@ -123,6 +136,25 @@ def run_consolidate(job: Job, *, complete: bool = False) -> StepResult:
         if not writer.rows_written and seen:
             result.state = "unchanged"
     record(job, result, read={EPISODES.name: marks[EPISODES.name][0]}, written=_versions(job))
+    return result
+
+
+def _rederive(job: Job, owners: pl.DataFrame, erased: pl.DataFrame | None) -> StepResult:
+    """Derive some owners anew from what remains, and leave nothing of what is gone in any file."""
+    with step(job, "consolidate") as result, tables.held_open():
+        now = _micros(job.as_of - timedelta(seconds=job.policy.summaries.after_seconds))
+        named = owners.select(OWNER).unique()
+        done, writer = Done(), Writer(job.lake, _WRITTEN, commit_rows=job.policy.ingest.commit_rows)
+        _run(job, Scope(None, (now, now), named, erased), writer, done, result)
+        buckets = sorted({job.lake.bucket(tenant) for tenant in named["tenant_id"]})
+        reclaim(job, buckets)
+        for table in _WRITTEN:
+            if "revision" in table.names:
+                revisions.purge(job.lake, table, named)
+        embedding = StepResult("embed", result.started_at)
+        embed_tables(job, PUBLISHED, embedding)
+        result.rows_out, result.tokens = writer.rows_written, embedding.tokens
+        result.detail = done.as_dict()
     return result
 
 

@@ -42,8 +42,9 @@ def consolidate_facts(portion: Portion, done: FactsDone) -> None:
     fresh = drawn.join(_held_ids(portion, drawn), on="claim_id", how="anti")
     portion.writer.add(CLAIMS, fresh)
     done.claims += fresh.height
+    held = _of_forgotten(portion) if portion.scope.is_complete else _held(portion, drawn.select(UNIT))
     units = drawn.select(UNIT).unique()
-    claims = pl.concat([drawn, _held(portion, units).join(drawn, on="claim_id", how="anti")])
+    claims = pl.concat([drawn, held.join(drawn, on="claim_id", how="anti")])
     # Where a model still owes answers, what another extractor read of these owners stays as it is.
     claims = claims.join(waiting, on=OWNER, how="anti")
     if portion.scope.is_complete or claims.height:
@@ -94,13 +95,38 @@ def _held_ids(portion: Portion, drawn: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held(portion: Portion, units: pl.DataFrame) -> pl.DataFrame:
-    """Claims of the units read by the same extractor from episodes that live; none in a complete run."""
-    if portion.scope.is_complete or units.is_empty():
+    """Claims of the units: those read by this extractor of episodes that are here, and of forgotten ones."""
+    if units.is_empty():
         return CLAIMS.empty()
     held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets)
-    mine = held.filter(pl.col("extractor") == extractor(portion))
-    found = mine.join(units.lazy(), on=UNIT, how="semi").collect(engine="streaming")
-    return found.unique("claim_id").join(portion.light, on="episode_id", how="semi")
+    found = held.join(units.lazy().unique(), on=UNIT, how="semi").collect(engine="streaming")
+    found = found.unique("claim_id")
+    living = found.filter(pl.col("extractor") == extractor(portion))
+    living = living.join(portion.light, on="episode_id", how="semi")
+    return pl.concat([living, _last_read(portion, found)])
+
+
+def _of_forgotten(portion: Portion) -> pl.DataFrame:
+    """Claims of episodes that retention took out: they cannot be read again."""
+    if portion.forgotten.is_empty():
+        return CLAIMS.empty()
+    held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets)
+    wanted = portion.forgotten.lazy().select("episode_id")
+    found = held.join(wanted, on="episode_id", how="semi").collect(engine="streaming")
+    return _last_read(portion, found.unique("claim_id"))
+
+
+def _last_read(portion: Portion, claims: pl.DataFrame) -> pl.DataFrame:
+    """Of claims of forgotten episodes, those of one extractor an episode: ours, else the last by name."""
+    mine = claims.join(portion.forgotten, on="episode_id", how="semi").with_columns(
+        is_ours=pl.col("extractor") == extractor(portion)
+    )
+    last = (
+        mine.sort("is_ours", "extractor")
+        .select("episode_id", "extractor")
+        .unique("episode_id", keep="last", maintain_order=True)
+    )
+    return mine.join(last, on=["episode_id", "extractor"], how="semi").drop("is_ours")
 
 
 def _vectors(portion: Portion, claims: pl.DataFrame) -> pl.DataFrame:

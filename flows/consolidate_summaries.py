@@ -44,21 +44,25 @@ def _summarised(
 ) -> pl.DataFrame:
     job = portion.job
 
+    expired = portion.forgotten["episode_id"]
+
     def count(texts: list[str]) -> list[int]:
         return count_tokens(texts, job.policy.context.encoding)
 
     if job.model is None:
-        return summarise(episodes, previous, job.policy, count)
-    rows, pending = summarise_with(job.model, episodes, previous, job.policy, count)
+        return summarise(episodes, previous, job.policy, count, expired)
+    rows, pending = summarise_with(job.model, episodes, previous, job.policy, count, expired)
     counts["pending"] += len(pending)
     # What waits for the model stays as it was, unless it quotes an episode that is no longer there.
-    waits = previous.filter(pl.col("topic_id").is_in(pending) & _is_held(portion))
+    waits = _held(portion, previous.filter(pl.col("topic_id").is_in(pending)))
     return pl.concat([rows, waits])
 
 
-def _is_held(portion: Portion) -> pl.Expr:
-    held = portion.light["episode_id"].to_list()
-    return pl.col("source_refs").list.set_difference(held).list.len() == 0
+def _held(portion: Portion, summaries: pl.DataFrame) -> pl.DataFrame:
+    """Those that rest on no episode that is neither here nor forgotten."""
+    refs = summaries.select("summary_id", episode_id="source_refs").explode("episode_id")
+    unknown = refs.join(portion.sources, on="episode_id", how="anti")
+    return summaries.join(unknown, on="summary_id", how="anti")
 
 
 def _members(portion: Portion, memberships: Memberships) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from flows.job import Job
 from lake import revisions, tables
 from lake.revisions import Changes, Writer
 from transforms.owners import owner_expr
-from transforms.schemas import DERIVED, EPISODES, Table
+from transforms.schemas import DERIVED, EPISODES, FORGOTTEN, Table
 
 SLICE_ROWS = 100_000
 """New episodes of a bucket above this are taken in slices of whole owners."""
@@ -40,15 +40,24 @@ class Scope:
             is derived of none is removed.
         ripe: Episodes that reached the age of summaries since then lie after the first instant and at
             or before the second, in microseconds since 1970; equal where none did.
+        owners: ``tenant_id`` and ``owner`` of the only ones that a complete run speaks for; None is all.
+        erased: ``tenant_id``, ``owner`` and ``session_id`` of episodes that were erased: nothing that was
+            said of these sessions as a whole stands on.
     """
 
     files: frozenset[str] | None
     ripe: tuple[int, int]
+    owners: pl.DataFrame | None = None
+    erased: pl.DataFrame | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether everything is derived anew."""
         return self.files is None
+
+    def of_owners(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with ``tenant_id`` and ``owner`` that the run speaks for."""
+        return rows if self.owners is None else rows.join(self.owners, on=OWNER, how="semi")
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,22 @@ class Portion:
         """All episodes of the sessions that have a new one."""
         return self.episodes(self.sessions)
 
+    @cached_property
+    def forgotten(self) -> pl.DataFrame:
+        """``episode_id``, ``tenant_id``, ``owner``, ``session_id`` of episodes that retention took out.
+
+        What was derived of them stands until its own time; of an erased one nothing does.
+        """
+        rows = tables.scan(self.job.lake, FORGOTTEN, buckets=self.buckets).with_columns(owner_expr())
+        mine = rows.filter(pl.col("owner").is_not_null(), in_part(OWNER, *self.part))
+        found = mine.select("episode_id", *SESSION).collect().unique("episode_id")
+        return self.scope.of_owners(found).join(self.light, on="episode_id", how="anti")
+
+    @cached_property
+    def sources(self) -> pl.DataFrame:
+        """``episode_id`` of every episode that a derived row may rest on, here or forgotten."""
+        return pl.concat([self.light.select("episode_id"), self.forgotten.select("episode_id")])
+
     def before(self, table: Table, keys: pl.DataFrame) -> pl.DataFrame:
         """``revisions.latest`` of the units a derivation speaks for.
 
@@ -107,7 +132,7 @@ class Portion:
         """
         units = None if self.scope.is_complete else keys
         held = revisions.latest(self.job.lake, table, buckets=self.buckets, keys=units)
-        return held.filter(in_part(OWNER, *self.part))
+        return self.scope.of_owners(held.filter(in_part(OWNER, *self.part)))
 
     def revise(self, table: Table, keys: pl.DataFrame, after: pl.DataFrame) -> Changes:
         """Take up what a derivation of some units comes to."""
@@ -124,9 +149,9 @@ def in_part(keys: Sequence[str], part: int, parts: int) -> pl.Expr:
 def portions(job: Job, scope: Scope, writer: Writer) -> Iterator[Portion]:
     """Every portion that has something to do; small buckets go together, large ones are cut."""
     waiting: list[int] = []
-    light, fresh = _light(job, []), _fresh(job, [], None)
+    light, fresh = _light(job, [], scope), _fresh(job, [], scope)
     for bucket in _due(job, scope):
-        more = _light(job, [bucket]), _fresh(job, [bucket], scope.files)
+        more = _light(job, [bucket], scope), _fresh(job, [bucket], scope)
         if waiting and (
             fresh.height + more[1].height > SLICE_ROWS or light.height + more[0].height > LIGHT_ROWS
         ):
@@ -151,6 +176,8 @@ def _cut(
 
 def _due(job: Job, scope: Scope) -> list[int]:
     """Buckets that have a new or a newly ripe episode; for a complete run all that hold anything."""
+    if scope.owners is not None:
+        return sorted({job.lake.bucket(tenant) for tenant in scope.owners["tenant_id"]})
     if scope.is_complete:
         return sorted(_buckets_of(job, EPISODES).union(*(_buckets_of(job, table) for table in DERIVED)))
     found = {int(match[1]) for name in scope.files or () if (match := _BUCKET.search(name))}
@@ -170,15 +197,21 @@ def _buckets_of(job: Job, table: Table) -> set[int]:
     return {int(m[1]) for name in tables.data_files(job.lake, table) if (m := _BUCKET.search(name))}
 
 
-def _light(job: Job, buckets: list[int]) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=buckets).select(_LIGHT).filter(~pl.col("is_injected"))
-    return rows.with_columns(owner_expr()).filter(pl.col("owner").is_not_null()).collect()
+def _light(job: Job, buckets: list[int], scope: Scope) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets).select(_LIGHT)
+    return _owned(rows, scope).collect()
 
 
-def _fresh(job: Job, buckets: list[int], files: frozenset[str] | None) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=buckets, files=files)
+def _fresh(job: Job, buckets: list[int], scope: Scope) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets, files=scope.files if buckets else None)
+    return _owned(rows, scope).collect(engine="streaming").sort("episode_id")
+
+
+def _owned(rows: pl.LazyFrame, scope: Scope) -> pl.LazyFrame:
+    """Rows that something may be derived of, with ``owner``."""
     mine = rows.filter(~pl.col("is_injected")).with_columns(owner_expr())
-    return mine.filter(pl.col("owner").is_not_null()).collect(engine="streaming").sort("episode_id")
+    mine = mine.filter(pl.col("owner").is_not_null())
+    return mine if scope.owners is None else mine.join(scope.owners.lazy(), on=OWNER, how="semi")
 
 
 def _is_ripe(scope: Scope) -> pl.Expr:

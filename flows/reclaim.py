@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import polars as pl
 
 from flows.job import Job
 from lake import revisions, tables
-from transforms.schemas import CLAIMS, DERIVED, EPISODES, LINEAGE, MODEL_RESULTS, Table
+from transforms.schemas import CLAIMS, DERIVED, EPISODES, FORGOTTEN, LINEAGE, MODEL_RESULTS, Table
 
 _WITH_SOURCES = [t for t in DERIVED if "source_refs" in t.names and "revision" in t.names]
 
 
-def reclaim(job: Job) -> int:
+def reclaim(job: Job, buckets: Sequence[int] | None = None) -> int:
     """Remove claims and answers that rest on no episode, and make lineage what the standing rows say.
+
+    A claim of an episode that retention took out stays, an answer that was given on one goes.
+
+    Args:
+        job: The run.
+        buckets: Tenant buckets to look at; None is all.
 
     Returns:
         How many rows went or came.
     """
     changed = 0
-    for bucket in range(job.lake.buckets):
+    for bucket in range(job.lake.buckets) if buckets is None else buckets:
         files = {t.name: _files(job, t, bucket) for t in (CLAIMS, MODEL_RESULTS, LINEAGE, *_WITH_SOURCES)}
         if not any(files.values()):
             continue
-        episodes = tables.scan(job.lake, EPISODES, buckets=[bucket]).select("episode_id").collect()
-        living = episodes["episode_id"].implode()
-        changed += _keep(job, CLAIMS, files, pl.col("episode_id").is_in(living))
-        is_whole = pl.col("source_refs").list.set_difference(pl.lit(living.explode()).implode())
-        changed += _keep(job, MODEL_RESULTS, files, is_whole.list.len() == 0)
+        living = _ids(job, EPISODES, bucket)
+        sources = pl.concat([living, _ids(job, FORGOTTEN, bucket)])
+        changed += _keep(job, CLAIMS, files, partial(_of_episodes, sources))
+        changed += _keep(job, MODEL_RESULTS, files, partial(_resting_on, living))
         changed += _renew_lineage(job, bucket, files[LINEAGE.name])
     return changed
 
@@ -35,11 +43,28 @@ def _files(job: Job, table: Table, bucket: int) -> list[str]:
     return sorted(n for n in tables.data_files(job.lake, table) if f"tenant_bucket={bucket}/" in n)
 
 
-def _keep(job: Job, table: Table, files: dict[str, list[str]], is_kept: pl.Expr) -> int:
+def _ids(job: Job, table: Table, bucket: int) -> pl.DataFrame:
+    return tables.scan(job.lake, table, buckets=[bucket]).select("episode_id").collect()
+
+
+def _of_episodes(episodes: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
+    return claims.join(episodes, on="episode_id", how="semi")
+
+
+def _resting_on(living: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Answers whose every source lives."""
+    refs = answers.select("result_id", episode_id="source_refs").explode("episode_id")
+    lost = refs.join(living, on="episode_id", how="anti")
+    return answers.join(lost, on="result_id", how="anti")
+
+
+def _keep(
+    job: Job, table: Table, files: dict[str, list[str]], kept_of: Callable[[pl.DataFrame], pl.DataFrame]
+) -> int:
     """Rewrite the bucket's files of a table without the rows that are not kept."""
     mine = files[table.name]
     rows = tables.scan(job.lake, table, files=mine).collect() if mine else table.empty()
-    kept = rows.filter(is_kept)
+    kept = kept_of(rows)
     if kept.height < rows.height:
         tables.rewrite(job.lake, table, mine, kept)
     return rows.height - kept.height

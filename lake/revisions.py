@@ -85,6 +85,42 @@ def squeeze(lake: Lake, table: Table) -> int:
     return gone
 
 
+def purge(lake: Lake, table: Table, owners: pl.DataFrame) -> int:
+    """Rewrite the files that hold anything of some owners that stands no more, without it.
+
+    Args:
+        lake: Where.
+        table: A revisioned table with ``tenant_id`` and ``owner``.
+        owners: Both, of the owners.
+
+    Returns:
+        How many rows went.
+    """
+    gone = 0
+    for bucket in sorted({lake.bucket(tenant) for tenant in owners["tenant_id"]}):
+        names = sorted(n for n in tables.data_files(lake, table) if f"tenant_bucket={bucket}/" in n)
+        places = [_places(lake, table, name, owners) for name in names]
+        if not places:
+            continue
+        every = pl.concat(places)
+        stood = newest(table, every).filter(~pl.col("is_removed")).select("file", "row")
+        stale = every.join(stood, on=["file", "row"], how="anti")
+        for (name,), rows in stale.group_by("file"):
+            held = tables.scan(lake, table, files=[str(name)]).collect()
+            kept = held.with_row_index("row").join(rows, on="row", how="anti").drop("row")
+            tables.rewrite(lake, table, [str(name)], kept)
+        gone += stale.height
+    return gone
+
+
+def _places(lake: Lake, table: Table, name: str, owners: pl.DataFrame) -> pl.DataFrame:
+    """Key, revision and place of each row of some owners in a file."""
+    columns = [*table.key, *REVISION, "tenant_id", "owner"]
+    rows = tables.scan(lake, table, files=[name]).select(columns).collect().with_row_index("row")
+    mine = rows.join(owners, on=["tenant_id", "owner"], how="semi", maintain_order="left")
+    return mine.with_columns(file=pl.lit(name)).drop("tenant_id", "owner")
+
+
 @dataclass(frozen=True)
 class Changes:
     """What a derivation changes: frames of the table, with their new revisions.
