@@ -1,48 +1,22 @@
-"""Prefect as a thin shell: the plain jobs as flows with tasks, states, retries and a summary artifact.
+"""Prefect as a thin shell: the plain jobs as flows, for schedules, retries and a page to look at.
 
-The only module that imports Prefect; the command line runs the same jobs without it. What reaches
-Prefect's database outlives an erasure in the lake, so states, logs, results and artifacts hold counts,
-names of reasons and ids of generations, never content.
+With ``flows.prefect_steps`` the only module that imports Prefect; the command line runs the same jobs
+without it.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from traceback import extract_tb
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
-from prefect import flow, get_run_logger, task
-from prefect.artifacts import create_markdown_artifact
-from prefect.cache_policies import NO_CACHE
+from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.states import Cancelled, Failed
 
-from flows.config import Config, SourceConfig
-from flows.consolidate import run_consolidate
-from flows.embed import run_embed
-from flows.ingest import run_ingest
-from flows.job import Job, StepResult, exclusive
-from flows.markdown import manifest_markdown
-from flows.nightly import Night
-from flows.publish import run_publish
-from flows.setup import config_of, configured_sources, defaults_of, job_of
-from lake.index_record import readable_pointer
-from lake.sources import Source, open_sources
-from transforms.errors import BusyError, EndpointError, SlowwaveError, StorageError
-from transforms.validate import Defaults
+from flows.config import SourceConfig
+from flows.job import StepResult
+from flows.prefect_steps import Manifest, OnBusy, Run, options_of, run_plan
 
 Sources = list[str | SourceConfig]
-OnBusy = Literal["wait", "decline"]
-Manifest = dict[str, Any]
-Plan = Callable[["_Run"], Iterator[StepResult]]
-TRANSIENT = (StorageError, EndpointError)
-"""Errors that the same call may not meet again; a failed check or a wrong setting stays what it is."""
 
 
 @flow(name="slowwave-nightly", persist_result=True, result_serializer="json")
@@ -77,7 +51,7 @@ def nightly(
         on_busy: What to do while another run holds the lake; none: run.on_busy of the configuration.
     """
 
-    def plan(run: _Run) -> Iterator[StepResult]:
+    def plan(run: Run) -> Iterator[StepResult]:
         yield run.ingest()
         yield run.embed()
         yield run.consolidate()
@@ -85,8 +59,8 @@ def nightly(
             yield run.publish(force)
 
     scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone}
-    options = _options(lake, config, as_of, sources=sources, format=format, **scope)
-    return _run("nightly", options, on_busy, plan)
+    options = options_of(lake, config, as_of, sources=sources, format=format, **scope)
+    return run_plan("nightly", options, on_busy, plan)
 
 
 @flow(name="slowwave-ingest", persist_result=True, result_serializer="json")
@@ -104,8 +78,8 @@ def ingest(
 ) -> Manifest | State[Any]:
     """Land traces as episodes. Parameters as for nightly."""
     scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone}
-    options = _options(lake, config, as_of, sources=sources, format=format, **scope)
-    return _run("ingest", options, on_busy, lambda run: iter([run.ingest()]))
+    options = options_of(lake, config, as_of, sources=sources, format=format, **scope)
+    return run_plan("ingest", options, on_busy, lambda run: iter([run.ingest()]))
 
 
 @flow(name="slowwave-publish", persist_result=True, result_serializer="json")
@@ -121,12 +95,12 @@ def publish(
     Parameters as for nightly.
     """
 
-    def plan(run: _Run) -> Iterator[StepResult]:
+    def plan(run: Run) -> Iterator[StepResult]:
         yield run.embed()
         yield run.consolidate()
         yield run.publish(force)
 
-    return _run("publish", _options(lake, config, as_of), on_busy, plan)
+    return run_plan("publish", options_of(lake, config, as_of), on_busy, plan)
 
 
 @flow(name="slowwave-consolidate", persist_result=True, result_serializer="json")
@@ -147,142 +121,8 @@ def consolidate(
         on_busy: What to do while another run holds the lake.
     """
 
-    def plan(run: _Run) -> Iterator[StepResult]:
+    def plan(run: Run) -> Iterator[StepResult]:
         yield run.embed()
         yield run.consolidate(complete)
 
-    return _run("consolidate", _options(lake, config, as_of), on_busy, plan)
-
-
-def _options(lake: str | None, config: str | None, as_of: str | None, **given: Any) -> argparse.Namespace:
-    """The call as the command line would have it; an unset variable in ``prefect.yaml`` arrives as ""."""
-    empty = dict.fromkeys(("tenant", "user", "agent", "session", "timezone", "sources"))
-    own = {"lake": lake or None, "config": config or None, "as_of": as_of or None, "json": True}
-    return argparse.Namespace(**{**empty, **given, **own})
-
-
-def _run(name: str, options: argparse.Namespace, on_busy: OnBusy | None, plan: Plan) -> Manifest | State[Any]:
-    """Run the plan's steps under the lake's lock.
-
-    Returns:
-        The manifest; or the state Failed, or Cancelled where another run held the lake, with what the
-        command line would say. A state, because an exception would be stored with the run's results.
-    """
-    try:
-        config = config_of(options)
-        job = _with_busy(job_of(options, config), on_busy)
-        run = _Run(job, options, config)
-        with exclusive(job):
-            steps = list(plan(run))
-            pointer = readable_pointer(job.lake)
-    except BusyError as error:
-        return Cancelled(message=_told(error))
-    except SlowwaveError as error:
-        return Failed(message=_told(error))
-    night = Night(steps, pointer.generation if pointer else None)
-    manifest = {
-        "lake_id": job.lake.lake_id,
-        "as_of": job.as_of.isoformat(),
-        **night.as_dict(),
-        "skipped_files": run.skipped.total(),
-    }
-    create_markdown_artifact(
-        manifest_markdown(manifest), key=f"slowwave-{name}", description=f"Counts of the last {name} run"
-    )
-    return manifest
-
-
-def _with_busy(job: Job, on_busy: OnBusy | None) -> Job:
-    if on_busy is None:
-        return job
-    run = job.policy.run.model_copy(update={"on_busy": on_busy})
-    return replace(job, policy=job.policy.model_copy(update={"run": run}))
-
-
-def _told(error: SlowwaveError) -> str:
-    return f"{error.code}: {error.message.rstrip('.')}. {error.remedy}".rstrip()
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The steps of one flow run, each a task."""
-
-    job: Job
-    options: argparse.Namespace
-    config: Config
-    skipped: Counter[str] = field(default_factory=Counter)
-
-    def ingest(self) -> StepResult:
-        """A retry reads the sources anew: what the first try consumed of them is gone."""
-        return self._step("ingest", lambda: run_ingest(self.job, self._sources())[0])
-
-    def embed(self) -> StepResult:
-        return self._step("embed", lambda: run_embed(self.job))
-
-    def consolidate(self, complete: bool = False) -> StepResult:
-        return self._step("consolidate", lambda: run_consolidate(self.job, complete=complete))
-
-    def publish(self, force: bool) -> StepResult:
-        return self._step("publish", lambda: run_publish(self.job, force=force))
-
-    def _step(self, name: str, body: Callable[[], StepResult]) -> StepResult:
-        run = self.job.policy.run
-        named = _task.with_options(
-            name=name, retries=run.step_retries, retry_delay_seconds=run.step_retry_seconds
-        )
-        return named(body)
-
-    def _sources(self) -> Iterator[tuple[Source, Defaults]]:
-        """The call's sources, else the configured ones."""
-        self.skipped.clear()
-        given, scope = self.options.sources, defaults_of(self.options)
-        entries = [self._entry(source) for source in given] if given else self.config.sources
-        for path, form, own in configured_sources(tuple(entries)):
-            defaults = replace(scope, **{k: v for k, v in vars(own).items() if v is not None})
-            for source in open_sources(path, form, policy=self.job.policy.ingest, on_skip=self._skip):
-                yield source, defaults
-
-    def _entry(self, source: str | SourceConfig) -> SourceConfig:
-        return SourceConfig(path=source, format=self.options.format) if isinstance(source, str) else source
-
-    def _skip(self, file_name: str, reason: str) -> None:
-        del file_name  # may name a person
-        self.skipped[reason] += 1
-
-
-def _is_transient(task: object, run: object, state: State[Any]) -> bool:
-    del task, run
-    return isinstance(state.data, TRANSIENT)
-
-
-@task(persist_result=False, cache_policy=NO_CACHE, retry_condition_fn=_is_transient)
-def _task(body: Callable[[], StepResult]) -> StepResult:
-    """One step, told in counts."""
-    with _without_content():
-        result = body()
-    get_run_logger().info("%s", _line(result.as_dict()))
-    return result
-
-
-def _line(step: Mapping[str, Any]) -> str:
-    counts = ", ".join(f"{key} {step[key]}" for key in ("rows_in", "rows_out", "rejected", "duplicates"))
-    return f"{step['name']} {step['state']}: {counts}, seconds {step['seconds']}"
-
-
-@contextmanager
-def _without_content() -> Iterator[None]:
-    """Let only our own messages out: a library's may quote a row, and Prefect keeps tracebacks."""
-    try:
-        yield
-    except SlowwaveError as error:
-        raise error from None
-    except Exception as error:
-        if os.environ.get("SLOWWAVE_TRACEBACK"):
-            raise
-        place = extract_tb(error.__traceback__)[-1]
-        fault = SlowwaveError(
-            f"unexpected {type(error).__name__} in {Path(place.filename).name}, line {place.lineno}",
-            "Run the job by slowwave with SLOWWAVE_TRACEBACK=1 and report what it prints.",
-        )
-        fault.code = "internal"
-        raise fault from None
+    return run_plan("consolidate", options_of(lake, config, as_of), on_busy, plan)

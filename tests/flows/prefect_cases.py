@@ -13,6 +13,7 @@ from typing import Any
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
 import flows.prefect_flows as shell
+import flows.prefect_steps as steps
 from flows.job import LOCK, StepResult
 from lake import locks
 from lake.lake import open_lake
@@ -55,9 +56,9 @@ def main(lake: str, config: str, source: str) -> dict[str, Any]:
     call = {"lake": lake, "config": config, "return_state": True}
 
     def publish(step: Planted) -> dict[str, Any]:
-        shell.run_embed = step
-        shell.run_consolidate = Planted("consolidate")
-        shell.run_publish = Planted("publish")
+        steps.run_embed = step
+        steps.run_consolidate = Planted("consolidate")
+        steps.run_publish = Planted("publish")
         return {**told(shell.publish(**call)), "tries": step.tries}
 
     found = {
@@ -67,7 +68,7 @@ def main(lake: str, config: str, source: str) -> dict[str, Any]:
         "bug": publish(Planted("embed", KeyError(SECRET))),
     }
     reading = Reading()
-    shell.run_ingest = reading
+    steps.run_ingest = reading
     given: list[Any] = [source, {"path": source, "format": "slowwave-jsonl", "tenant": "own"}]
     found["reads_anew"] = told(shell.ingest(sources=given, tenant="acme", user="u1", **call))
     found["reads_anew"]["seen"] = reading.seen
