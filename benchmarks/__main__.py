@@ -15,7 +15,7 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile")
+GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile", "forgetting")
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
 
@@ -45,13 +45,15 @@ def _steps(group: str) -> Steps:
         from benchmarks.sleep import STEPS
     elif group == "topics":
         from benchmarks.topics import STEPS
+    elif group == "forgetting":
+        from benchmarks.forgetting import STEPS
     else:
         from benchmarks.facts_reconcile import STEPS
     return STEPS
 
 
 def _group(group: str, sizes: list[int], folder: Path) -> None:
-    if group in ("night", "sleep"):
+    if group in ("night", "sleep", "forgetting"):
         for size in sizes:
             for step in _steps(group):
                 _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")

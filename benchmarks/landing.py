@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lake import landing
+from lake import landed_lines, landing
 from lake.lake import init_lake
 
 APPENDS = 500
@@ -74,7 +74,7 @@ def _sync_times(path: Path) -> list[float]:
 
 
 def _lines(uri: str, key: str) -> list[bytes]:
-    return landing.lines_of(init_lake(uri).storage.read(key) or b"", is_sealed=True)
+    return landed_lines.lines_of(init_lake(uri).storage.read(key) or b"", is_sealed=True)
 
 
 def _shown(name: str, times: list[float]) -> dict[str, float]:

@@ -34,6 +34,7 @@ GROUPS = {
     "landing": "Landing one row at a time",
     "sleep": "Consolidation: all of it, a night with one percent more, nothing new",
     "topics": "Topics: found among planted vectors and conversations; floor: k-means told the number",
+    "forgetting": "Forgetting: scores beside one numpy pass; retain with 1 % due, with nothing, with months",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
 

@@ -118,8 +118,20 @@ def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
     init.add_argument(
         "--buckets", type=_positive, default=None, help="tenant partitions, fixed for life (default 16)"
     )
+    init.add_argument(
+        "--encrypt", action="store_true", help="encrypt its text, for life, as [encryption] says"
+    )
     verb("status", "What the lake holds, what is published, what is due.", "slowwave --lake ./memory status")
-    verb("doctor", "Check the installation, the lake and the index.", "slowwave --lake ./memory doctor")
+    doctor = verb(
+        "doctor",
+        "Check the installation, the lake, the index, the audit chain and open requests.",
+        "slowwave --lake ./memory doctor",
+    )
+    doctor.add_argument(
+        "--anchor",
+        metavar="SEQ:HASH",
+        help="a head of the audit chain, kept elsewhere, that must still stand",
+    )
     verb("formats", "List the input formats.", "slowwave formats")
     demo = verb("demo", "Consolidate the samples and recall three questions.", "slowwave demo")
     demo.add_argument("--dir", default=".demo", help="where its lake goes (default .demo)")

@@ -6,8 +6,34 @@ import argparse
 from collections.abc import Callable
 
 Verb = Callable[..., argparse.ArgumentParser]
+REPORTS = ("compliance",)
+REQUESTERS = ("subject", "controller", "authority", "operator")
+"""As in ``transforms.rights_tables``, which is slow to import."""
 
 
 def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     """Add the verbs."""
-    del verb, scope
+    export = verb(
+        "export",
+        "Everything held about a person, as a zip: a readable page, JSON and a manifest.",
+        "slowwave --lake ./memory export --tenant acme --user u1 --out u1.zip",
+        scope,
+    )
+    export.add_argument("--out", metavar="FILE", required=True, help="zip to write, outside of the lake")
+    export.add_argument(
+        "--basis", default="gdpr-art-15", metavar="BASIS", help="legal basis (default gdpr-art-15)"
+    )
+    export.add_argument(
+        "--requested-by", choices=REQUESTERS, default="subject", help="who asks (default subject)"
+    )
+    export.add_argument(
+        "--alias", action="append", default=[], metavar="NAME", help="another name the user speaks under"
+    )
+    export.add_argument("--force", action="store_true", help="replace the file where it exists")
+    report = verb(
+        "report",
+        "Write a report: a page with charts, JSON, CSV and Parquet; exit code 7 where something is not kept.",
+        "slowwave --lake ./memory report compliance --out report",
+    )
+    report.add_argument("name", choices=REPORTS, help="which report")
+    report.add_argument("--out", metavar="DIR", required=True, help="folder to write, outside of the lake")

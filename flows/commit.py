@@ -10,10 +10,11 @@ import polars as pl
 
 from flows.job import Job
 from lake import locks, tables, upkeep
+from lake.rights.admission import Admission, admission
 from transforms.normalise import split_new
 from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
-from transforms.schemas import EPISODES, QUARANTINE, Table
+from transforms.schemas import EPISODES, FORGOTTEN, QUARANTINE, Table
 
 COMMIT_LOCK = "commit"
 COMMIT_WAIT_SECONDS = 600.0
@@ -67,15 +68,23 @@ def to_quarantine(job: Job, refusals: pl.DataFrame, source: str) -> pl.DataFrame
     )
 
 
-def commit(job: Job, buffer: Buffer, tally: Tally) -> None:
-    """Write what is new and empty the buffer, under a lock, so that two runs never write one row twice."""
+def commit(job: Job, buffer: Buffer, tally: Tally) -> bool:
+    """Write what is new and empty the buffer, under a lock, so that two runs never write one row twice.
+
+    Rows of erased or opted-out subjects and on forbidden topics are left out and counted, no more.
+
+    Returns:
+        Whether that is final: False where a row left out may come in later, when its subject says so.
+    """
     if buffer.height == 0:
-        return
+        return True
     episodes = pl.concat(buffer.episodes or [EPISODES.empty()])
     refused = pl.concat(buffer.quarantine or [QUARANTINE.empty()])
     buffer.episodes.clear()
     buffer.quarantine.clear()
     with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
+        held = admission(job.lake)
+        episodes, refused, left_out = _admitted(held, episodes, refused)
         fresh, duplicates, clashes = split_new(episodes, _held(job, episodes))
         del episodes
         refused = pl.concat([refused, to_quarantine(job, clashes, "ingest")])
@@ -86,6 +95,19 @@ def commit(job: Job, buffer: Buffer, tally: Tally) -> None:
     tally.quarantined += strange.height
     tally.duplicates += duplicates + refused.height - strange.height
     tally.reasons.update(strange["reason"].to_list())
+    tally.left_out.update(left_out)
+    return not any(held.may_change(reason) for reason in left_out)
+
+
+def _admitted(
+    held: Admission, episodes: pl.DataFrame, refused: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, Counter[str]]:
+    """Episodes and quarantine rows that may be kept, and how many of both may not, by reason."""
+    if held.is_open:
+        return episodes, refused, Counter()
+    reasons = [held.reasons(frame) for frame in (episodes, refused)]
+    left_out = Counter(reason for part in reasons for reason in part.drop_nulls())
+    return episodes.filter(reasons[0].is_null()), refused.filter(reasons[1].is_null()), left_out
 
 
 def _held(job: Job, episodes: pl.DataFrame) -> pl.DataFrame:
@@ -93,7 +115,11 @@ def _held(job: Job, episodes: pl.DataFrame) -> pl.DataFrame:
     buckets = episodes["tenant_bucket"].unique().to_list()
     held = tables.scan(job.lake, EPISODES, buckets=buckets).select("episode_id", "content_hash")
     wanted = episodes.lazy().select("episode_id").unique()
-    return held.join(wanted, on="episode_id", how="semi").collect()
+    here = held.join(wanted, on="episode_id", how="semi").collect()
+    # What retention took out, while something rests on it, is not news either.
+    gone = tables.scan(job.lake, FORGOTTEN, buckets=buckets).select("episode_id").collect()
+    back = episodes.select("episode_id", "content_hash").join(gone, on="episode_id", how="semi")
+    return pl.concat([here, back]).unique("episode_id", keep="first", maintain_order=True)
 
 
 def _new_quarantine(job: Job, refused: pl.DataFrame) -> pl.DataFrame:

@@ -14,10 +14,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
+from lake.crypto.config import EncryptionConfig
 from lake.embedders.config import EmbedderConfig
 from lake.models.config import ModelConfig
 from transforms.errors import ConfigError
 from transforms.policy import Policy
+from transforms.presets import PRESETS, Preset
 
 FILE_NAME = "slowwave.toml"
 KEY_VARIABLES = ("SLOWWAVE_API_KEY", "OPENAI_API_KEY")
@@ -45,6 +47,8 @@ class Config(BaseModel):
     lake: str | None = None
     embedder: EmbedderConfig = EmbedderConfig()
     model: ModelConfig | None = None
+    encryption: EncryptionConfig | None = None
+    preset: Preset = "tiers"
     policy: Policy = Policy()
     sources: tuple[SourceConfig, ...] = ()
 
@@ -83,9 +87,11 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _checked(raw: dict[str, Any], file: Path) -> Config:
-    known = {"lake", "embedder", "model", "sources"}
+    known = {"lake", "embedder", "model", "encryption", "preset", "sources"}
     sections = {k: v for k, v in raw.items() if k not in known}
-    policy = _merged(Policy().model_dump(), sections)
+    preset = raw.get("preset")
+    chosen = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
+    policy = _merged(_merged(Policy().model_dump(), chosen), sections)
     shaped = {**{k: v for k, v in raw.items() if k in known}, "policy": policy}
     try:
         return Config.model_validate(shaped)
@@ -136,11 +142,13 @@ def _hint(told: str, known: Sequence[str]) -> str:
 def _siblings(parents: list[str]) -> list[str]:
     """Keys that may stand where the unknown one stood."""
     if not parents:
-        return [*Policy.model_fields, "lake", "embedder", "model", "sources"]
+        return [*Policy.model_fields, "lake", "embedder", "model", "encryption", "preset", "sources"]
     if parents[0] == "embedder":
         return list(EmbedderConfig.model_fields)
     if parents[0] == "model":
         return list(ModelConfig.model_fields)
+    if parents[0] == "encryption":
+        return list(EncryptionConfig.model_fields)
     if parents[0] == "sources":
         return list(SourceConfig.model_fields)
     section = Policy.model_fields.get(parents[0])

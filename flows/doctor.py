@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from flows.job import Job
+from flows.keys import told_of
 from flows.present import table
 from flows.setup import Output, config_of, job_of
 from lake import queries
 from lake.index import read_pointer
 from lake.index_probe import probed
 from lake.lake import require_conditional_writes
+from lake.rights import requests
+from lake.rights.anchors import Anchor, anchor_of, examined
 from transforms.errors import CheckError, SlowwaveError
 
 PACKAGES = ("polars", "duckdb", "pyarrow", "deltalake", "lancedb", "pylance", "prefect", "openai", "tiktoken")
@@ -30,6 +34,7 @@ class Finding:
 
 def examine(options: argparse.Namespace) -> Output:
     """Run every check; the exit code is that of a failed check where one failed."""
+    kept = [anchor_of(options.anchor)] if options.anchor else []
     findings = [_packages(), _finding("tokens", _tokens)]
     try:
         job = job_of(options)
@@ -40,9 +45,12 @@ def examine(options: argparse.Namespace) -> Output:
             _finding("embedder", lambda: _embedder(job)),
             _finding("language model", lambda: _language_model(options)),
             _finding("write", lambda: _write(job)),
+            _finding("encryption", lambda: told_of(job.lake, datetime.now(UTC))),
             _finding("episodes", lambda: _no_rows(job, "check_episode_ids")),
             _finding("vectors", lambda: _no_rows(job, "check_vector_copies")),
             _finding("index", lambda: _index(job)),
+            _finding("audit", lambda: _audit(job, kept)),
+            _finding("requests", lambda: _requests(job)),
         ]
     rows = [("ok" if f.passed else "FAILED", f.name, f.detail) for f in findings]
     failed = [f for f in findings if not f.passed]
@@ -117,3 +125,28 @@ def _index(job: Job) -> str:
         return "nothing published yet"
     generation = probed(job.lake, pointer.generation)
     return f"{pointer.generation}: {generation.manifest.rows:,} rows as its manifest says, and searchable"
+
+
+def _audit(job: Job, kept: list[Anchor]) -> str:
+    """Whether the audit chain holds; its head is shown so that it can be kept elsewhere."""
+    found = examined(job.lake, kept)
+    if found.broken is not None:
+        raise CheckError(
+            f"the audit chain is broken: {found.broken}; {found.length:,} events hold together",
+            "Compare with a backup of audit/: somebody changed or lost events.",
+        )
+    if found.head is None:
+        return "no events yet"
+    return (
+        f"{found.length:,} events hold together; keep the head elsewhere: {found.head.seq}:{found.head.hash}"
+    )
+
+
+def _requests(job: Job) -> str:
+    """Whether every request of a person is in time."""
+    late = requests.overdue(requests.standing_requests(job.lake), datetime.now(UTC))
+    if late.height:
+        ids = ", ".join(name[:8] for name in late["request_id"][:3])
+        raise CheckError(f"{late.height} requests are overdue, such as {ids}", "See slowwave requests.")
+    waiting = len(requests.open_requests(job.lake))
+    return f"none is overdue, {waiting:,} open"

@@ -93,7 +93,7 @@ def _ingest_source(job: Job, notes: Notes, file: _File, tally: Tally) -> None:
             file.is_final = False
             tally.rows_in += 1
             file.buffer.quarantine.append(_damaged(job, file, error))
-    commit(job, file.buffer, tally)
+    _commit(job, file, tally)
     if key and file.is_final:
         notes.write(key, Note(tally.rows_in - before, tally.left_out - left_before))
 
@@ -131,7 +131,13 @@ def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> None:
     file.buffer.episodes.append(done.episodes)
     file.buffer.quarantine.append(to_quarantine(job, refused, source))
     if file.buffer.is_full(job.policy.ingest):
-        commit(job, file.buffer, tally)
+        _commit(job, file, tally)
+
+
+def _commit(job: Job, file: _File, tally: Tally) -> None:
+    """Commit; a file with rows that its subject may yet allow is read again with the next run."""
+    is_final = commit(job, file.buffer, tally)
+    file.is_final = file.is_final and is_final
 
 
 def _damaged(job: Job, file: _File, error: InputError) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from flows.commit import Buffer, Tally, commit, to_quarantine
 from flows.job import Job
-from lake import landing
+from lake import landed_lines, landing
 from transforms import ids
 from transforms.readers.batch import refusals_frame
 from transforms.schemas import EPISODES, QUARANTINE
@@ -46,11 +46,13 @@ def _read_into(job: Job, buffer: Buffer, key: str, tally: Tally) -> None:
     data = job.lake.storage.read(key)
     if data is None:  # another ingest had it
         return
-    lines = landing.lines_of(data, is_sealed=True)
-    episodes, odd = landing.segment_rows(lines, EPISODES)
-    refused, odd_too = landing.segment_rows(lines, QUARANTINE)
-    torn = (Counter(odd) | Counter(odd_too)).elements()
+    lines = landed_lines.lines_of(data, is_sealed=True)
+    episodes, odd = landed_lines.segment_rows(lines, EPISODES, job.lake)
+    refused, odd_too = landed_lines.segment_rows(lines, QUARANTINE, job.lake)
+    torn = list((Counter(odd) | Counter(odd_too)).elements())
     tally.rows_in += len(lines)
+    if shredded := len(lines) - episodes.height - refused.height - len(torn):
+        tally.left_out["key_destroyed"] += shredded
     buckets = job.lake.buckets
     buffer.episodes.append(
         episodes.with_columns(

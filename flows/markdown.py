@@ -42,7 +42,7 @@ def manifest_markdown(manifest: Mapping[str, Any]) -> str:
 
 _DETAILS = {
     "reasons": "quarantined",
-    "left_out": "left out by the format",
+    "left_out": "left out",
     "checks": "checks passed",
     "facts": "facts",
     "claims_refused": "claims refused",

@@ -1,4 +1,4 @@
-"""Nightly: ingest, embed, consolidate, publish, one after the other, as plain calls."""
+"""Nightly: ingest, embed, consolidate, decay, retain, publish, one after the other, as plain calls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flows.consolidate import run_consolidate
+from flows.decay import run_decay
 from flows.embed import embed_tables, run_embed
+from flows.erase_night import Erasures, resume_step
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, peak_bytes
 from flows.publish import run_publish
+from flows.retain import run_retain
 from lake.index_record import readable_pointer
 from lake.sources import Source
 from transforms.derived_memories import PUBLISHED
@@ -25,6 +28,7 @@ class Night:
 
     steps: list[StepResult]
     live: str | None = None
+    erasures: Erasures | None = None
 
     @property
     def generation(self) -> str | None:
@@ -43,7 +47,8 @@ class Night:
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
-        return {"steps": [step.as_dict() for step in self.steps], "generation": self.generation}
+        shown = {"steps": [step.as_dict() for step in self.steps], "generation": self.generation}
+        return shown if self.erasures is None else {**shown, "erasures": self.erasures.as_dict()}
 
 
 class UnfinishedError(EndpointError):
@@ -67,8 +72,10 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
         BusyError: Another run holds the lake.
         UnfinishedError: The language model failed for good; the rest of the night was run.
         EndpointError: The embedder did, or the language model where nothing is to be published.
+        CheckError: An open erasure could not be completed; the rest of the night was run.
     """
     with exclusive(job):
+        erasures = resume_step(job)  # first: what must go is neither read nor published once more
         ingested, _ = run_ingest(job, sources)
         steps = [ingested, run_embed(job)]
         began, failure = datetime.now(UTC), None
@@ -79,10 +86,13 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
                 raise
             failure = error
             steps.append(_failed(job, began))
+        steps += [run_decay(job), run_retain(job)]
         if publish:
             steps.append(run_publish(job))
         pointer = readable_pointer(job.lake)
-        night = Night(steps, pointer.generation if pointer else None)
+        night = Night(steps, pointer.generation if pointer else None, erasures)
+    if erasures is not None:
+        erasures.require_done()
     if failure is not None:
         raise UnfinishedError(failure, night) from failure
     return night

@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import State
 
 from flows.config import SourceConfig
 from flows.job import StepResult
-from flows.prefect_steps import Manifest, OnBusy, Run, options_of, run_plan
+from flows.prefect_steps import Manifest, OnBusy, Run, options_of, run_compliance, run_plan
 
 Sources = list[str | SourceConfig]
 
@@ -34,7 +34,7 @@ def nightly(
     force: bool = False,
     on_busy: OnBusy | None = None,
 ) -> Manifest | State[Any]:
-    """Ingest, embed, consolidate and publish.
+    """Complete open erasures, then ingest, embed, consolidate, decay, retain and publish.
 
     Args:
         lake: Address of the lake; else SLOWWAVE_LAKE of the worker, else that of the configuration.
@@ -52,9 +52,12 @@ def nightly(
     """
 
     def plan(run: Run) -> Iterator[StepResult]:
+        yield from run.erasures()
         yield run.ingest()
         yield run.embed()
         yield run.consolidate()
+        yield run.decay()
+        yield run.retain()
         if publish:
             yield run.publish(force)
 
@@ -126,3 +129,53 @@ def consolidate(
         yield run.consolidate(complete)
 
     return run_plan("consolidate", options_of(lake, config, as_of), on_busy, plan)
+
+
+@flow(name="slowwave-retain", persist_result=True, result_serializer="json")
+def retain(
+    lake: str | None = None,
+    config: str | None = None,
+    as_of: str | None = None,
+    on_busy: OnBusy | None = None,
+) -> Manifest | State[Any]:
+    """Take out what is due, and switch to an index without it. Parameters as for nightly."""
+
+    def plan(run: Run) -> Iterator[StepResult]:
+        yield run.decay()
+        yield run.retain()
+        yield run.publish(False)
+
+    return run_plan("retain", options_of(lake, config, as_of), on_busy, plan)
+
+
+@flow(name="slowwave-erase", persist_result=True, result_serializer="json")
+def erase(
+    lake: str | None = None,
+    config: str | None = None,
+    as_of: str | None = None,
+    on_busy: OnBusy | None = None,
+) -> Manifest | State[Any]:
+    """Complete the erasures that are open. Parameters as for nightly.
+
+    Whom a request is about is told to the lake (``slowwave erase``), never to Prefect: a parameter would
+    stay in Prefect's database.
+    """
+    return run_plan("erase", options_of(lake, config, as_of), on_busy, lambda run: run.erasures())
+
+
+@flow(name="slowwave-compliance", persist_result=True, result_serializer="json")
+def compliance(
+    lake: str | None = None,
+    config: str | None = None,
+    as_of: str | None = None,
+    out: str | None = None,
+) -> Manifest | State[Any]:
+    """Report what is kept; failed where something is not.
+
+    Args:
+        lake: As for nightly, like config and as_of.
+        config: Configuration file.
+        as_of: Instant to reason at.
+        out: Folder for the page, JSON, CSV and Parquet; none: the artifact only.
+    """
+    return run_compliance(options_of(lake, config, as_of), out or None)

@@ -25,14 +25,18 @@ from prefect.states import Cancelled, Failed
 
 from flows.config import Config, SourceConfig
 from flows.consolidate import run_consolidate
+from flows.decay import run_decay
 from flows.embed import run_embed
+from flows.erase_night import Erasures, resume_step
 from flows.ingest import run_ingest
-from flows.job import Job, StepResult, exclusive
+from flows.job import Job, StepResult, exclusive, step
 from flows.markdown import manifest_markdown
 from flows.nightly import Night
 from flows.publish import run_publish
+from flows.retain import run_retain
 from flows.setup import config_of, configured_sources, defaults_of, job_of
 from lake.index_record import readable_pointer
+from lake.rights import requests
 from lake.sources import Source, open_sources
 from transforms.errors import BusyError, EndpointError, SlowwaveError, StorageError
 from transforms.validate import Defaults
@@ -67,11 +71,14 @@ def run_plan(
         with exclusive(job):
             steps = list(plan(run))
             pointer = readable_pointer(job.lake)
+        for erasures in run.resumed:
+            erasures.require_done()
     except BusyError as error:
         return Cancelled(message=_told(error))
     except SlowwaveError as error:
         return Failed(message=_told(error))
-    night = Night(steps, pointer.generation if pointer else None)
+    live = pointer.generation if pointer else None
+    night = Night(steps, live, run.resumed[0] if run.resumed else None)
     manifest = {
         "lake_id": job.lake.lake_id,
         "as_of": job.as_of.isoformat(),
@@ -82,6 +89,29 @@ def run_plan(
         manifest_markdown(manifest), key=f"slowwave-{name}", description=f"Counts of the last {name} run"
     )
     return manifest
+
+
+def run_compliance(options: argparse.Namespace, out: str | None) -> Manifest | State[Any]:
+    """Make the compliance report.
+
+    Returns:
+        Its figures; or the state Failed, where it cannot be made or something is not kept.
+    """
+    from flows.report_compliance import compliance, run_report_compliance
+    from flows.report_page import compliance_markdown
+
+    try:
+        job = job_of(options)
+        report = run_report_compliance(job, Path(out)) if out else compliance(job)
+    except SlowwaveError as error:
+        return Failed(message=_told(error))
+    create_markdown_artifact(
+        compliance_markdown(report), key="slowwave-compliance", description="What is kept, and what is not"
+    )
+    faults = [finding for finding in report.findings if finding.is_fault]
+    if faults:
+        return Failed(message=f"check: {len(faults)} findings say that something is not kept")
+    return {"lake_id": job.lake.lake_id, "as_of": job.as_of.isoformat(), "is_kept": True}
 
 
 def _with_busy(job: Job, on_busy: OnBusy | None) -> Job:
@@ -103,6 +133,22 @@ class Run:
     options: argparse.Namespace
     config: Config
     skipped: Counter[str] = field(default_factory=Counter)
+    resumed: list[Erasures] = field(default_factory=list)
+
+    def erasures(self) -> Iterator[StepResult]:
+        """Complete the erasures that are open; no step where none is."""
+        if any(one.kind == "erase" for one in requests.open_requests(self.job.lake)):
+            yield self._step("erase", self._erased)
+
+    def _erased(self) -> StepResult:
+        with step(self.job, "erase") as result:
+            done = resume_step(self.job)
+            if done is not None:
+                self.resumed[:] = [done]
+                result.rows_in = len(done.resumed)
+                result.rejected = sum(one.error is not None for one in done.resumed)
+                result.rows_out = result.rows_in - result.rejected
+        return result
 
     def ingest(self) -> StepResult:
         """A retry reads the sources anew: what the first try consumed of them is gone."""
@@ -115,6 +161,14 @@ class Run:
     def consolidate(self, complete: bool = False) -> StepResult:
         """Derive what is new, or everything."""
         return self._step("consolidate", lambda: run_consolidate(self.job, complete=complete))
+
+    def decay(self) -> StepResult:
+        """Score what every memory is still worth."""
+        return self._step("decay", lambda: run_decay(self.job))
+
+    def retain(self) -> StepResult:
+        """Take out what is due."""
+        return self._step("retain", lambda: run_retain(self.job))
 
     def publish(self, force: bool) -> StepResult:
         """Switch to a new index, where anything changed."""

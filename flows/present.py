@@ -135,6 +135,7 @@ def night_table(night: Night) -> str:
         *_outcomes(ingested, has_reasons=False),
         ("embedded", embedded.rows_out),
         *_learned(by_name["consolidate"]),
+        *_retained(by_name.get("retain")),
         *_publication(published),
         ("seconds", sum(step.seconds for step in night.steps)),
         ("peak memory, MB", round(max(step.peak_bytes for step in night.steps) / 1e6)),
@@ -196,6 +197,18 @@ def _learned(consolidated: StepResult) -> list[tuple[str, int]]:
     facts = [(f"facts {name}", count) for name, count in detail["facts"].items() if count]
     waiting = [("waiting for the model", detail["pending"])] if detail["pending"] else []
     return [*facts, *((name, detail[name]) for name in ("summaries", "conversations", "skills")), *waiting]
+
+
+def _retained(retained: StepResult | None) -> list[tuple[str, int]]:
+    """Episodes that retention took out, by reason, and what it kept although it was due."""
+    detail = retained.detail if retained else {}
+    gone = detail.get("removed", {}).get("episodes", {})
+    kept = [(told, sum(detail.get(name, {}).values())) for name, told in _KEPT.items()]
+    removed = [(f"episodes {reason}", count) for reason, count in gone.items()]
+    return [*removed, *((told, count) for told, count in kept if count)]
+
+
+_KEPT = {"held": "under legal hold", "waiting": "waiting for a summary"}
 
 
 def _publication(published: StepResult | None) -> list[tuple[str, int]]:

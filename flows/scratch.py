@@ -41,7 +41,9 @@ def scratch(job: Job) -> Iterator[Job]:
             copy = Path(tempfile.mkdtemp(dir=root / SCRATCH))
             _copy(root, copy)
         try:
-            yield replace(job, lake=open_lake(str(copy)), has_diff=True)
+            lake = open_lake(str(copy))
+            keys = job.lake.keys.scratch(lake) if job.lake.keys else None
+            yield replace(job, lake=replace(lake, keys=keys), has_diff=True)
         finally:
             shutil.rmtree(root / SCRATCH, ignore_errors=True)
 

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flows.config import Config, SourceConfig, load_config
 from flows.job import Job, Progress, Silent
+from flows.keys import keys_of
 from lake.embedders.config import make_embedder
 from lake.lake import Lake, open_lake
 from lake.models.config import make_model
@@ -52,6 +53,16 @@ def lake_uri(options: argparse.Namespace, config: Config) -> str:
     return str(uri)
 
 
+def lake_of(options: argparse.Namespace, config: Config) -> Lake:
+    """The lake of a call, with the keys that the configuration names.
+
+    Raises:
+        LakeError: There is none, or it is plain although keys are named.
+        UsageError: None is named.
+    """
+    return open_lake(lake_uri(options, config), keys_of(config))
+
+
 def as_of(options: argparse.Namespace) -> datetime | None:
     """The instant of ``--as-of``, None where it is not given.
 
@@ -76,7 +87,7 @@ def as_of(options: argparse.Namespace) -> datetime | None:
 def job_of(options: argparse.Namespace, config: Config | None = None, lake: Lake | None = None) -> Job:
     """The job of a call, on its lake, at its instant."""
     config = config or config_of(options)
-    lake = lake or open_lake(lake_uri(options, config))
+    lake = lake or lake_of(options, config)
     instant = as_of(options) or datetime.now(UTC)
     is_dry = getattr(options, "dry_run", False)
     return Job(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
 from flows.job import Job
 from flows.present import expired_line, table
+from flows.rights_list import counts_line, rights_counts
 from flows.setup import Output
 from lake import landing, queries, tables
 from lake.index import load_manifest, read_pointer
@@ -35,6 +37,7 @@ def status_of(job: Job) -> Output:
         "last_runs": _plain(queries.query(lake, "last_runs", {"max_rows": 5})),
         "tables": _sizes(job),
         "index": _index(job),
+        "rights": rights_counts(lake, datetime.now(UTC)),
         "landed_segments": len([e for e in lake.storage.entries(landing.PREFIX) if e.size_bytes]),
     }
     return Output(data, "\n\n".join(_parts(data)))
@@ -137,5 +140,6 @@ def _parts(data: dict[str, Any]) -> list[str]:
             f"live: {index['generation']}, {index['rows']:,} rows of {index['space']}, "
             f"{_behind(index['commits_behind'])}; kept: {', '.join(index['kept'])}"
         )
+    parts.append(counts_line(data["rights"]))
     parts.append(f"landed segments waiting: {data['landed_segments']}")
     return parts

@@ -17,6 +17,7 @@ from flows.setup import (
     configured_sources,
     defaults_of,
     job_of,
+    lake_of,
     lake_uri,
 )
 from lake.lake import init_lake
@@ -35,9 +36,15 @@ def run(options: argparse.Namespace) -> Output:
 
 def init(options: argparse.Namespace) -> Output:
     """Make a lake."""
-    lake = init_lake(lake_uri(options, config_of(options)), options.buckets)
+    from flows.keys import encrypted
+
+    config = config_of(options)
+    make = encrypted(config, is_asked=options.encrypt)
+    lake = make(init_lake(lake_uri(options, config), options.buckets))
+    is_encrypted = lake.encryption is not None
     data = {"lake": lake.uri, "version": 1, "lake_id": lake.lake_id, "buckets": lake.buckets}
-    return Output(data, f"lake ready at {lake.uri} ({lake.buckets} tenant buckets)")
+    told = f"{lake.buckets} tenant buckets{', encrypted' if is_encrypted else ''}"
+    return Output({**data, "is_encrypted": is_encrypted}, f"lake ready at {lake.uri} ({told})")
 
 
 def named_sources(options: argparse.Namespace, job: Job) -> Pairs:
@@ -183,10 +190,9 @@ def facts(options: argparse.Namespace) -> Output:
 def _no_facts(options: argparse.Namespace) -> str:
     from lake.arguments import instant
     from lake.beliefs import scope_of, why_none
-    from lake.lake import open_lake
 
     scope = scope_of(options.tenant, options.user, options.agent, options.session, options.tenant_wide)
-    lake = open_lake(lake_uri(options, config_of(options)))
+    lake = lake_of(options, config_of(options))
     return why_none(lake, scope, as_of(options), instant(options.recorded_by))
 
 
@@ -212,7 +218,8 @@ def _reader(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         more = "--user or --agent" if options.verb == "facts" else "--user, --agent or --session"
         raise UsageError(f"{options.verb} needs a tenant", f"Pass --tenant, and {more}.")
     config = config_of(options)
-    reader = Recall(lake_uri(options, config), policy=config.policy, embedder=make_embedder(config.embedder))
+    lake = lake_of(options, config)
+    reader = Recall(lake, policy=config.policy, embedder=make_embedder(config.embedder))
     names = ("tenant", "user", "agent", "session", "tenant_wide")
     return reader, {name: getattr(options, name) for name in names}
 

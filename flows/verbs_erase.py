@@ -4,7 +4,103 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
-from flows.setup import Output
+from flows.setup import Output, job_of
+from lake.rights.subjects import salt, subject_hash
+from transforms.errors import CheckError, InputError, UsageError
+from transforms.subjects import Subject
 
-VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {}
+
+def erase(options: argparse.Namespace) -> Output:
+    """Erase a subject, complete open erasures, or check a certificate."""
+    if options.verify:
+        return _verify(options)
+    if options.resume:
+        return _resume(options)
+    subject = subject_of(options)
+    if not options.yes:
+        from flows.erase_plan import plan_erase, plan_text
+
+        plan = plan_erase(job_of(options), subject, options.alias)
+        return Output({"dry_run": True, "plan": plan}, plan_text(plan))
+    if not options.basis:
+        raise UsageError("an erasure needs its legal basis", "Name it: --basis gdpr_art_17.")
+    from flows.erase import run_erase
+
+    certificate = run_erase(
+        job_of(options),
+        subject,
+        basis=options.basis,
+        requested_by=options.requested_by,
+        aliases=options.alias,
+        canaries=options.canary,
+    )
+    return Output({"certificate": dict(certificate.data)}, certificate.text)
+
+
+def subject_of(options: argparse.Namespace) -> Subject:
+    """The subject that the flags name.
+
+    Raises:
+        UsageError: They name none, or a whole tenant without saying so.
+    """
+    if not options.tenant:
+        raise UsageError("whose?", "Name the tenant: --tenant.")
+    subject = Subject(options.tenant, options.user, options.agent, options.session, options.memory)
+    if (subject.kind == "tenant") != bool(options.tenant_wide):
+        raise UsageError(
+            "the whole tenant must be asked for, and alone",
+            "Name a --user, --agent, --session or --memory, or say --tenant-wide.",
+        )
+    if options.alias and subject.kind != "user":
+        raise UsageError("an alias is another name of a user", "Name the --user, or leave --alias out.")
+    return subject
+
+
+def _resume(options: argparse.Namespace) -> Output:
+    """Complete open erasures; the first that fails is raised once all were tried."""
+    from flows.erase import resume_open
+    from flows.job import exclusive
+
+    job = job_of(options)
+    with exclusive(job):
+        done = resume_open(job)
+    failed = [one.error for one in done if one.error is not None]
+    if failed:
+        raise failed[0]
+    certificates = [one.certificate for one in done if one.certificate is not None]
+    text = "\n\n".join(one.text for one in certificates) or "no erasure is open"
+    return Output({"certificates": [dict(one.data) for one in certificates]}, text)
+
+
+def _verify(options: argparse.Namespace) -> Output:
+    """Check a certificate's hash, and where the subject is named, that nothing of it is there."""
+    from flows.erase_certificate import parse
+
+    path = Path(options.verify)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", "Name a certificates/<request>.json.") from error
+    certificate = parse(raw)
+    if not certificate.is_whole:
+        raise CheckError(
+            "the certificate's hash is not that of its content: it was changed",
+            "Take the one in certificates/ of the lake.",
+        )
+    data = {"hash": "valid", "outcome": certificate.outcome, "request_id": certificate.request_id}
+    text = f"the certificate is whole: {certificate.outcome}, request {certificate.request_id}"
+    if not options.tenant:
+        return Output({**data, "absence": None}, f"{text}\nname the subject to look for it again")
+    from flows.erase_verify import look_again
+
+    job, subject = job_of(options), subject_of(options)
+    if subject_hash(salt(job.lake), subject) != certificate.data.get("subject_hash"):
+        raise UsageError("the certificate is about another subject", "Name the one that it was issued for.")
+    found = look_again(job, subject, options.alias, options.canary)
+    told = f"{text}\nnothing of the subject is there: {found['files']:,} files read back"
+    return Output({**data, "absence": found}, told)
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {"erase": erase}

@@ -4,7 +4,60 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
-from flows.setup import Output
+from flows.setup import Output, job_of
+from transforms.errors import UsageError
+from transforms.subjects import Subject
 
-VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {}
+
+def export(options: argparse.Namespace) -> Output:
+    """Everything held about a person."""
+    from flows.export import run_export
+    from flows.job import exclusive
+
+    if not options.tenant:
+        raise UsageError("export needs a tenant", "Pass --tenant, and --user or --agent.")
+    subject = Subject(options.tenant, options.user, options.agent, options.session)
+    job = job_of(options)
+    with exclusive(job):
+        done = run_export(
+            job,
+            subject,
+            Path(options.out),
+            basis=options.basis,
+            requested_by=options.requested_by,
+            aliases=tuple(options.alias),
+            is_forced=options.force,
+        )
+    rows = sum(done.counts.values())
+    held = ", ".join(f"{count:,} {name}" for name, count in done.counts.items() if count)
+    text = [
+        f"export {done.request_id}: {rows:,} rows in {done.file}",
+        f"  {held}" if held else "  nothing is held about this subject: check the ids",
+        f"  sha256 {done.sha256}",
+    ]
+    return Output(done.as_dict(), "\n".join(text))
+
+
+def report(options: argparse.Namespace) -> Output:
+    """Write a report; the exit code is that of a failed check where something is not kept."""
+    from flows.present import table
+    from flows.report_compliance import run_report_compliance
+    from transforms.errors import CheckError
+
+    out = Path(options.out)
+    done = run_report_compliance(job_of(options), out)
+    heads = ("tier", "due", "done", "late", "waiting", "held", "pending", "overdue")
+    tiers = done.tables["retention_by_tier"].select(heads)
+    lines = [
+        "everything is kept" if done.is_kept else "NOT everything is kept",
+        *(f"  {finding.text} {', '.join(finding.where)}".rstrip() for finding in done.findings),
+        table("", heads, tiers.rows()),
+        f"page: {out / 'compliance.html'}",
+    ]
+    data = {"out": str(out), **done.as_dict()}
+    return Output(data, "\n".join(lines), 0 if done.is_kept else CheckError.exit_code)
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {"export": export, "report": report}

@@ -11,6 +11,7 @@ import polars as pl
 
 from lake import revisions, tables
 from lake.lake import Lake
+from lake.rights.tombstones import load
 from lake.scope import Scope
 from lake.vectors import vectors_of
 from transforms.derived_memories import live_rows
@@ -124,6 +125,8 @@ def facts_of(
         rows = _standing(lake, scope)
     allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
     rows = rows.filter(pl.col("sensitivity").is_in(allowed))
+    named = rows.rename({"fact_id": "memory_id", "last_confirmed_at": "event_at"})
+    rows = rows.filter(~load(lake).is_refused(named))
     if not has_history:
         rows = live_rows(rows, FACTS, policy, at)
     ordered = rows.sort("last_confirmed_at", "fact_id", descending=[True, False])

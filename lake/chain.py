@@ -11,6 +11,7 @@ import polars as pl
 from lake import chain_shapes as shapes
 from lake import revisions, tables
 from lake.lake import Lake
+from lake.rights.tombstones import load
 from lake.scope import Scope
 from transforms.errors import UsageError
 from transforms.schemas import (
@@ -136,7 +137,8 @@ class _Reader:
             mine["sensitivity"] = pl.col("sensitivity").is_in(self.allowed)
         frame = tables.scan(self.lake, table, buckets=[self.lake.bucket(self.scope.tenant)])
         if "revision" not in table.names:
-            return frame.filter([*mine.values(), where]).collect().unique(table.key)
+            found = frame.filter([*mine.values(), where]).collect().unique(table.key)
+            return found.filter(~load(self.lake).is_refused(found)) if table in (EPISODES, CLAIMS) else found
         # These two may change from one revision to the next, and only the last one counts.
         late = [mine.pop(name) for name in ("agent_id", "sensitivity") if name in mine]
         newest = revisions.newest(table, frame.filter([*mine.values(), where]).collect())

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import polars as pl
 
-from lake import landing, tables
+from lake import landed_lines, landing, tables
 from lake.lake import Lake
+from lake.rights.tombstones import Tombstones, load
 from lake.scope import Scope
 from lake.storage import Entry
 from transforms.policy import Policy
@@ -43,18 +44,22 @@ class FreshTail:
         self._files: tuple[int, int, frozenset[str]] = (-2, -2, frozenset())
         self._held: OrderedDict[Scope, tuple[object, pl.DataFrame]] = OrderedDict()
 
-    def episodes(self, scope: Scope, since_version: int) -> pl.DataFrame | None:
+    def episodes(
+        self, scope: Scope, since_version: int, tombstones: Tombstones | None = None
+    ) -> pl.DataFrame | None:
         """The scope's newest rows that the index does not hold yet, at most ``recall.fresh_rows``.
 
         Args:
             scope: Whose.
             since_version: Version of episodes the live generation was built from; -1 for none.
+            tombstones: Whose rows are left out; looked up where None.
 
         Returns:
             ``schemas.EPISODES``, the very same frame while nothing changes; None where there is
             nothing fresh. Expired rows are among them.
         """
         bucket = self._lake.bucket(scope.tenant)
+        refusing = load(self._lake) if tombstones is None else tombstones
         with self._lock:
             entries = self._lake.storage.entries(f"{landing.PREFIX}/{bucket:03d}")
             files = [f for f in self._added(since_version) if f"tenant_bucket={bucket}/" in f]
@@ -63,10 +68,11 @@ class FreshTail:
                     k: v for k, v in self._segments.items() if not k.startswith(_folder(bucket))
                 }
                 return None
-            state = (tuple((entry.key, entry.tag) for entry in entries), self._files[:2])
+            state = (tuple((entry.key, entry.tag) for entry in entries), self._files[:2], refusing)
             held = self._held.get(scope)
             if held is None or held[0] != state:
                 frame = self._read(scope, bucket, entries, files)
+                frame = frame.filter(~refusing.is_refused(frame)) if refusing else frame
                 if held is not None and frame.equals(held[1]):
                     frame = held[1]
                 self._held[scope] = (state, frame)
@@ -99,8 +105,9 @@ class FreshTail:
         data = self._lake.storage.read(entry.key) or b""
         # A failed append is cut off again, but never a whole line that was acknowledged.
         end = data.rfind(b"\n") + 1
-        lines = landing.lines_of(data[segment.parsed_bytes : end], is_sealed=False)
-        rows, _ = landing.segment_rows(lines, EPISODES)  # a torn line is ingest's to quarantine
+        lines = landed_lines.lines_of(data[segment.parsed_bytes : end], is_sealed=False)
+        # A torn line is ingest's to quarantine.
+        rows, _ = landed_lines.segment_rows(lines, EPISODES, self._lake)
         if rows.height:
             segment.frames.append(rows)
         if len(segment.frames) > FRAMES_HELD:

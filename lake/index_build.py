@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,7 @@ class Builder:
             reader = pa.RecordBatchReader.from_batches(index_schema(self._dimensions), self._main(frames))
             main = lance.write_dataset(reader, self._uri(MAIN), max_rows_per_file=ROWS_PER_FILE)
             entries = [TableEntry(MAIN, main.count_rows())]
-            if entries[0].rows:
-                _index_scalars(main, "BTREE")
+            index_main(main, entries[0].rows)
             entries += [self._finish_own(entry) for _, entry in sorted(self._entries.items())]
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_fault(error, f"building the index at {self._root}") from error
@@ -152,16 +152,27 @@ class Builder:
 
         table = lance.dataset(self._uri(entry.name))
         table.optimize.compact_files(target_rows_per_fragment=ROWS_PER_FILE)
-        nprobes = None
-        if entry.rows >= IVF_FROM_ROWS:
-            partitions = max(16, int(entry.rows**0.5 / 2.5))
-            table.create_index("vector", "IVF_FLAT", metric="dot", num_partitions=partitions)
-            nprobes = partitions  # exact until the gate has measured how few will do
-            # Read as columns, these three cost each search of 100,000 rows 5 ms.
-            for column, kind in (("sensitivity", "BITMAP"), ("expires_at", "BTREE"), ("event_at", "BTREE")):
-                table.create_scalar_index(column, kind)
-        _index_scalars(table, "BITMAP")
-        return TableEntry(entry.name, entry.rows, entry.tenant, entry.scope, nprobes)
+        return replace(entry, nprobes=index_own(table, entry.rows))
+
+
+def index_main(table: Any, rows: int) -> None:
+    """Build the indexes of the main table."""
+    if rows:
+        _index_scalars(table, "BTREE")
+
+
+def index_own(table: Any, rows: int) -> int | None:
+    """Build the indexes of a table of one scope. Returns the probes of its vector index, where it has one."""
+    nprobes = None
+    if rows >= IVF_FROM_ROWS:
+        partitions = max(16, int(rows**0.5 / 2.5))
+        table.create_index("vector", "IVF_FLAT", metric="dot", num_partitions=partitions)
+        nprobes = partitions  # exact until the gate has measured how few will do
+        # Read as columns, these three cost each search of 100,000 rows 5 ms.
+        for column, kind in (("sensitivity", "BITMAP"), ("expires_at", "BTREE"), ("event_at", "BTREE")):
+            table.create_scalar_index(column, kind)
+    _index_scalars(table, "BITMAP")
+    return nprobes
 
 
 def _index_scalars(table: Any, kind: str) -> None:

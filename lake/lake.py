@@ -7,12 +7,18 @@ import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
+from lake.crypto.record import Encryption, read_encryption
 from lake.faults import wrapped
 from lake.storage import LocalStorage, S3Storage, Storage, open_storage
 from transforms.errors import LakeError, UsageError
 from transforms.ids import tenant_bucket
 from transforms.schemas import Table
+
+if TYPE_CHECKING:
+    from lake.crypto.access import Keys
+    from lake.crypto.keyring import Keyring
 
 FORMAT = "slowwave"
 VERSION = 1
@@ -34,12 +40,16 @@ class Lake:
         storage: Bytes below the root.
         lake_id: Random id made at ``init``.
         buckets: How many tenant buckets its tables have; fixed for life.
+        encryption: How its free text is encrypted, None where it is not; fixed for life.
+        keys: What opens and seals that text; None where it is plain, or opened without its keys.
     """
 
     uri: str
     storage: Storage = field(repr=False)
     lake_id: str
     buckets: int
+    encryption: Encryption | None = None
+    keys: Keyring | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def is_local(self) -> bool:
@@ -134,11 +144,15 @@ def require_conditional_writes(storage: Storage) -> None:
         )
 
 
-def open_lake(uri: str) -> Lake:
+def open_lake(uri: str, keys: Keys | None = None) -> Lake:
     """Open a lake that exists.
 
+    Args:
+        uri: Its address.
+        keys: Where the keys of an encrypted lake are. Without them it opens for what needs no text.
+
     Raises:
-        LakeError: There is none, it is damaged, or it is of another version.
+        LakeError: There is none, it is damaged, it is of another version, or it is plain and there are keys.
     """
     storage = open_storage(uri)
     raw = storage.read(RECORD)
@@ -150,7 +164,8 @@ def open_lake(uri: str) -> Lake:
             f"the lake at {uri} has version {version}, this slowwave reads version {VERSION}",
             "Use the slowwave release that made the lake, or migrate a copy of it.",
         )
-    return Lake(uri, storage, lake_id, buckets)
+    lake = Lake(uri, storage, lake_id, buckets, read_encryption(storage))
+    return lake if keys is None else keys.of(lake)
 
 
 def _parsed(raw: bytes, uri: str) -> tuple[int, str, int]:
@@ -172,18 +187,18 @@ def _parsed(raw: bytes, uri: str) -> tuple[int, str, int]:
     return version, lake_id, buckets
 
 
-def as_lake(lake: Lake | str | PathLike[str]) -> Lake:
-    """A lake from itself or from its address.
+def as_lake(lake: Lake | str | PathLike[str], keys: Keys | None = None) -> Lake:
+    """A lake from itself or from its address, with keys where they are given.
 
     Raises:
         LakeError: As ``open_lake``.
         UsageError: It is neither.
     """
     if isinstance(lake, Lake):
-        return lake
+        return lake if keys is None else keys.of(lake)
     uri = fspath(lake) if isinstance(lake, str | PathLike) else None
     if not isinstance(uri, str):
         raise UsageError(
             f"a lake is named by {type(lake).__name__}", "Pass its address (str or path) or a Lake."
         )
-    return open_lake(uri)
+    return open_lake(uri, keys)

@@ -4,6 +4,10 @@ A process appends to one open segment a tenant bucket, under the kernel's file l
 before returning. Ingest seals a segment by renaming it under the same lock, so no writer adds to a
 sealed one. On an object store every append is one object. Rows are validated, redacted and tagged
 before they touch the disk.
+
+Whether a row may be kept at all (``lake.rights.admission``) is looked up under that lock, so an erasure
+that has placed its tombstone and then sealed the segments is never outrun. On an object store it is looked
+up before the object is put and again after it.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from lake import segments
 from lake.faults import wrapped
 from lake.forks import require_threads
 from lake.lake import Lake, as_lake
+from lake.rights.admission import DETAILS, Admission, admission
 from lake.storage import LocalStorage
 from transforms.errors import UsageError
 from transforms.normalise import normalise
@@ -32,18 +37,11 @@ from transforms.quarantine import quarantined
 from transforms.readers.row_shape import ALIASES
 from transforms.readers.rows import refusal, rows_batch
 from transforms.readers.text import JsonFault, load_object
-from transforms.schemas import EPISODES, QUARANTINE, TEXTS, Table
+from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
 SOURCE = "landing"
 PREFIX = "landing"
-_COLUMNS = {table.name: set(table.names) for table in (EPISODES, QUARANTINE)}
-_REQUIRED = {t.name: {c.name for c in t.columns if not c.is_nullable} for t in (EPISODES, QUARANTINE)}
-_TEXT_COLUMNS = {
-    t.name: [c.name for c in t.columns if c.dtype in (pl.String, TEXTS)] for t in (EPISODES, QUARANTINE)
-}
-_SHARES = ("importance", "trust")
-_MISFITS = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
@@ -60,7 +58,8 @@ class Refused:
 class Receipt:
     """What ``append`` did: ids of the rows that landed, in input order, and what was refused.
 
-    Refused rows are kept too; they reach quarantine with the next ingest.
+    Refused rows are kept too; they reach quarantine with the next ingest. Nothing is kept of those of an
+    erased (``erased_subject``) or opted-out subject (``opted_out``) or on a ``forbidden_topic``.
     """
 
     landed: list[str]
@@ -73,6 +72,7 @@ def append(
     *,
     policy: Policy | None = None,
     now: datetime | None = None,
+    source: str = SOURCE,
     **scope: str,
 ) -> Receipt:
     """Land rows. Durable when it returns: killed or powered off afterwards, they are still there.
@@ -84,6 +84,7 @@ def append(
             ``event_at`` happened now.
         policy: Limits and redaction; the default policy where None.
         now: The instant of landing; the clock where None.
+        source: What the rows name as their source.
         **scope: Defaults for rows that name none: ``tenant_id``, ``user_id``, ``agent_id``,
             ``session_id``, ``timezone``.
 
@@ -97,22 +98,44 @@ def append(
     """
     require_threads()
     lake, policy, now = as_lake(lake), policy or Policy(), now or datetime.now(UTC)
-    defaults = _defaults(scope)
+    episodes, refusals = _normalised(lake, rows, policy, now, source, _defaults(scope))
+    refused = QUARANTINE.empty()
+    if refusals.height:
+        refused = quarantined(refusals, source=source, policy=policy.redact, as_of=now, buckets=lake.buckets)
+    turned_away = _land(lake, episodes, refused)
+    kept = episodes.filter(~pl.col("source_line").is_in(list(turned_away))).sort("source_line")
+    told = {r["source_line"] or 1: (r["reason"], r["detail"] or "") for r in refusals.to_dicts()}
+    told |= {line: (reason, DETAILS[reason]) for line, reason in turned_away.items()}
+    return Receipt(kept["episode_id"].to_list(), [Refused(line - 1, *told[line]) for line in sorted(told)])
+
+
+def check(
+    lake: Lake, row: Mapping[str, Any], policy: Policy, now: datetime, source: str = SOURCE
+) -> Refused | None:
+    """Why ``append`` would refuse a row; None where it would land. Writes nothing."""
+    episodes, refusals = _normalised(lake, [row], policy, now, source, Defaults())
+    for told in refusals.to_dicts():
+        return Refused(0, told["reason"], told["detail"] or "")
+    reason = admission(lake).reasons(episodes)[0]
+    return None if reason is None else Refused(0, reason, DETAILS[reason])
+
+
+def _normalised(
+    lake: Lake,
+    rows: Sequence[Mapping[str, Any]],
+    policy: Policy,
+    now: datetime,
+    source: str,
+    defaults: Defaults,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """``schemas.EPISODES`` and ``schemas.REFUSALS`` of plain rows, the latter by line."""
     drafts, refusals = _drafts(rows, now)
-    done = normalise(drafts, source=SOURCE, defaults=defaults, policy=policy, as_of=now, buckets=lake.buckets)
+    done = normalise(drafts, source=source, defaults=defaults, policy=policy, as_of=now, buckets=lake.buckets)
     known = refusals.with_columns(
         pl.col(name).fill_null(pl.lit(value, pl.String))
         for name, value in (("tenant_id", defaults.tenant_id), ("user_id", defaults.user_id))
     )
-    refusals = pl.concat([done.refusals, known]).sort("source_line")
-    refused = QUARANTINE.empty()
-    if refusals.height:
-        refused = quarantined(refusals, source=SOURCE, policy=policy.redact, as_of=now, buckets=lake.buckets)
-    for bucket, data in sorted(_lines(done.episodes, refused).items()):
-        _write(lake, bucket, data)
-    landed = done.episodes.sort("source_line")["episode_id"].to_list()
-    told = [Refused((r["source_line"] or 1) - 1, r["reason"], r["detail"] or "") for r in refusals.to_dicts()]
-    return Receipt(landed, told)
+    return done.episodes, pl.concat([done.refusals, known]).sort("source_line")
 
 
 def _defaults(scope: Mapping[str, str]) -> Defaults:
@@ -172,24 +195,63 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def _lines(episodes: pl.DataFrame, refused: pl.DataFrame) -> dict[int, bytes]:
-    """JSON lines by tenant bucket."""
-    parts: dict[int, list[bytes]] = {}
-    for table, frame in ((EPISODES, episodes), (QUARANTINE, refused)):
-        for row in frame.to_dicts():
-            line = orjson.dumps({table.name: row}, option=orjson.OPT_APPEND_NEWLINE)
-            parts.setdefault(row["tenant_bucket"], []).append(line)
-    return {bucket: b"".join(lines) for bucket, lines in parts.items()}
+def _land(lake: Lake, episodes: pl.DataFrame, refused: pl.DataFrame) -> dict[int, str]:
+    """Write what may be kept. Returns the reason of each row that may not, by its line."""
+    turned_away: dict[int, str] = {}
+    frames = {EPISODES.name: episodes, QUARANTINE.name: refused}
+    for bucket in sorted({b for frame in frames.values() for b in frame["tenant_bucket"].unique()}):
+        mine = {name: frame.filter(pl.col("tenant_bucket") == bucket) for name, frame in frames.items()}
+        _write(lake, bucket, _Part(lake, mine, turned_away))
+    return turned_away
 
 
-def _write(lake: Lake, bucket: int, data: bytes) -> None:
+@dataclass
+class _Part:
+    """The rows of one call for one bucket, by table, and the reasons of rows of all of them turned away."""
+
+    lake: Lake
+    frames: dict[str, pl.DataFrame]
+    turned_away: dict[int, str]
+
+    def lines(self) -> bytes:
+        """JSON lines of the rows that may be kept now; the others are left out from here on."""
+        held = admission(self.lake)
+        if not held.is_open:
+            self.frames = {name: self._admitted(held, frame) for name, frame in self.frames.items()}
+        frames = {t.name: self._sealed(t) for t in (EPISODES, QUARANTINE)}
+        rows = ({name: row} for name, frame in frames.items() for row in frame.iter_rows(named=True))
+        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+
+    def _sealed(self, table: Table) -> pl.DataFrame:
+        if self.lake.encryption is None:
+            return self.frames[table.name]
+        from lake.crypto.frames import seal  # only where a lake is encrypted
+
+        return seal(self.lake, table, self.frames[table.name])
+
+    def _admitted(self, held: Admission, frame: pl.DataFrame) -> pl.DataFrame:
+        reasons = held.reasons(frame)
+        lines = frame["source_line"].fill_null(1)
+        self.turned_away |= {n: r for n, r in zip(lines, reasons, strict=True) if r is not None}
+        return frame.filter(reasons.is_null())
+
+
+def _write(lake: Lake, bucket: int, part: _Part) -> None:
     if isinstance(lake.storage, LocalStorage):
         with wrapped("landing rows"):
-            segments.segment(lake.storage.root / PREFIX / f"{bucket:03d}").append(data)
-    else:
+            segments.segment(lake.storage.root / PREFIX / f"{bucket:03d}").append(part.lines)
+        return
+    data = part.lines()
+    while data:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        name = f"{segments.SEALED}{stamp}-{secrets.token_hex(6)}.jsonl"
-        lake.storage.write(f"{PREFIX}/{bucket:03d}/{name}", data)
+        key = f"{PREFIX}/{bucket:03d}/{segments.SEALED}{stamp}-{secrets.token_hex(6)}.jsonl"
+        lake.storage.write(key, data)
+        # An erasure may have looked for landed rows between the look-up and the put: it has placed its
+        # tombstone by then, and what it missed goes here.
+        put, data = data, part.lines()
+        if data == put:
+            return
+        lake.storage.delete(key)
 
 
 def seal(lake: Lake) -> list[str]:
@@ -206,94 +268,3 @@ def remove(lake: Lake, keys: Sequence[str]) -> None:
     """Remove sealed segments whose rows are committed and on disk."""
     for key in keys:
         lake.storage.delete(key)
-
-
-def segment_rows(lines: Sequence[bytes], table: Table) -> tuple[pl.DataFrame, list[bytes]]:
-    """Rows of one table among landed lines, and the lines that are none: torn, or against its rules."""
-    rows, torn = [], []
-    for line in lines:
-        name, row = _landed_row(line)
-        if row is None:
-            torn.append(line)
-        elif name == table.name:
-            rows.append((line, row))
-    try:
-        frame = _frame([row for _, row in rows], table)
-    except _MISFITS:
-        return _frames(rows, table, torn)
-    is_broken = frame.select(pl.any_horizontal(_breaches(table))).to_series()
-    if is_broken.any():
-        torn += [rows[i][0] for i in is_broken.arg_true()]
-        frame = frame.filter(~is_broken)
-    return frame, torn
-
-
-def _breaches(table: Table) -> list[pl.Expr]:
-    """Where a row is what the table's own rules forbid; never null."""
-    found = [pl.lit(False)]
-    for column in table.columns:
-        held = pl.col(column.name)
-        if not column.is_nullable:
-            found.append(held.is_null())
-        if column.allowed:
-            found.append(~held.is_in(column.allowed).fill_null(True))
-        if column.dtype.is_nested():
-            found.append((held.list.eval(pl.element().is_null()).list.any()).fill_null(False))
-        if column.name in _SHARES:
-            found.append(~held.is_between(0, 1).fill_null(True))
-    return found
-
-
-def _landed_row(line: bytes) -> tuple[str, dict[str, Any] | None]:
-    """Table and row of one line; no row where the line is not one of ours, whole."""
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return "", None
-    if isinstance(record, dict) and len(record) == 1:
-        name, row = next(iter(record.items()))
-        if name in _COLUMNS and isinstance(row, dict) and _REQUIRED[name] <= row.keys() <= _COLUMNS[name]:
-            return (name, row) if all(_is_text(row.get(n)) for n in _TEXT_COLUMNS[name]) else ("", None)
-    return "", None
-
-
-def _is_text(value: object) -> bool:
-    """Whether it is text, texts or null; a number would quietly become text."""
-    if isinstance(value, list):
-        return all(isinstance(part, str) for part in value)
-    return value is None or isinstance(value, str)
-
-
-def _frames(
-    rows: Sequence[tuple[bytes, dict[str, Any]]], table: Table, torn: list[bytes]
-) -> tuple[pl.DataFrame, list[bytes]]:
-    """Row by row, where a value of one of them is of a wrong type."""
-    kept, torn = [table.empty()], list(torn)
-    for line, row in rows:
-        try:
-            frame = _frame([row], table)
-        except _MISFITS:
-            torn.append(line)
-            continue
-        if frame.select(pl.any_horizontal(_breaches(table))).item():
-            torn.append(line)
-        else:
-            kept.append(frame)
-    return pl.concat(kept), torn
-
-
-def _frame(rows: list[dict[str, Any]], table: Table) -> pl.DataFrame:
-    instants = [name for name, dtype in table.polars.items() if isinstance(dtype, pl.Datetime)]
-    loose = pl.Schema({n: pl.String if n in instants else d for n, d in table.polars.items()})
-    frame = pl.DataFrame(rows, schema=loose, orient="row") if rows else pl.DataFrame(schema=loose)
-    return frame.with_columns(
-        pl.col(n).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC")
-        for n in instants
-    ).select(table.names)
-
-
-def lines_of(data: bytes, *, is_sealed: bool) -> list[bytes]:
-    """Complete lines of a segment; an open one's unfinished last line is not yet there."""
-    if not is_sealed and not data.endswith(b"\n"):
-        data = data[: data.rfind(b"\n") + 1]
-    return [line for line in data.split(b"\n") if line]

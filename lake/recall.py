@@ -23,6 +23,7 @@ from lake.embedders.protocol import well_formed
 from lake.forks import require_threads
 from lake.lake import Lake, as_lake
 from lake.live_index import LiveIndex
+from lake.rights.tombstones import load
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
 from transforms.packing import pack
@@ -32,6 +33,7 @@ from transforms.policy_entries import MEMORY_KINDS
 if TYPE_CHECKING:
     from lake.beliefs import Fact
     from lake.chain import Chain
+    from lake.crypto.access import Keys
     from lake.embedders.protocol import Embedder
     from lake.fresh import FreshTail
     from lake.fresh_memories import FreshMemories
@@ -47,6 +49,8 @@ class Recall:
         policy: Weights and limits; the default policy where None.
         embedder: The model that embeds queries; the local default where None. It must be the one
             that the live generation was built with.
+        keys: The keys of an encrypted lake; a ``Lake`` may bring its own. Without them its published
+            memories are recalled only until something lands after them, which raises a ``LakeError``.
     """
 
     def __init__(
@@ -55,8 +59,9 @@ class Recall:
         *,
         policy: Policy | None = None,
         embedder: Embedder | None = None,
+        keys: Keys | None = None,
     ) -> None:
-        self._lake = as_lake(lake)
+        self._lake = as_lake(lake, keys)
         self._policy = policy or Policy()
         self._embedder = embedder
         self._lock = threading.Lock()
@@ -227,6 +232,7 @@ class Recall:
             is_replay=instant is not None,
             kinds=arguments.names("kinds", kinds, MEMORY_KINDS),
             max_sensitivity=self._policy.recall.max_sensitivity,
+            tombstones=load(self._lake),
         )
 
     def _ranked(
@@ -255,7 +261,7 @@ class Recall:
         since: int,
     ) -> Candidates | None:
         tail, fresh = self._tail()
-        episodes = tail.episodes(scope, since)
+        episodes = tail.episodes(scope, since, filters.tombstones)
         if episodes is None:
             return None
         return fresh.candidates(episodes, query, vector, scope, filters, candidates)
@@ -273,5 +279,6 @@ class Recall:
 
         with self._lock:
             if self._fresh is None:
-                self._fresh = FreshTail(self._lake, self._policy), FreshMemories(self._policy, self._model())
+                memories = FreshMemories(self._policy, self._model(), self._lake)
+                self._fresh = FreshTail(self._lake, self._policy), memories
             return self._fresh

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from transforms.errors import UsageError
 from transforms.schemas import INSTANT, SENSITIVITIES
+
+if TYPE_CHECKING:
+    from lake.rights.tombstones import Tombstones
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,12 +80,14 @@ class Filters:
             writer's clock was ahead of the reader's, and what landed is recalled at once.
         kinds: Only these kinds; None is all.
         max_sensitivity: Nothing more private than this.
+        tombstones: Rows of whom are not served, whatever the tables still hold; None looks at none.
     """
 
     as_of: datetime
     is_replay: bool = False
     kinds: tuple[str, ...] | None = None
     max_sensitivity: str = SENSITIVITIES[-1]
+    tombstones: Tombstones | None = None
 
     @cached_property
     def now_us(self) -> int:
@@ -105,10 +110,11 @@ class Filters:
             and row["sensitivity"] in self.shown
             and (not self.is_replay or row["event_at"] <= self.now_us)
             and (self.kinds is None or row["kind"] in self.kinds)
+            and not (self.tombstones and self.tombstones.refuses(row))
         )
 
     def kept(self) -> list[pl.Expr]:
-        """The filters on a frame of ``schemas.MEMORIES``."""
+        """The filters on a frame of ``schemas.MEMORIES``, but for tombstones."""
         instant = pl.lit(self.as_of, dtype=INSTANT)
         parts = [
             pl.col("expires_at").is_null() | (pl.col("expires_at") > instant),

@@ -11,6 +11,7 @@ import fcntl
 import os
 import secrets
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from lake.storage import make_directory, sync_directory
@@ -29,8 +30,12 @@ class Segment:
         self._path: Path | None = None
         self._file = -1
 
-    def append(self, data: bytes) -> None:
+    def append(self, made: Callable[[], bytes]) -> None:
         """Add whole lines; on disk when it returns, and none of them there when it raises.
+
+        Args:
+            made: Gives the lines, none among them. Called while the file is locked: what it looks up
+                holds for a sealing that comes after it.
 
         Raises:
             OSError: The disk is full or fails.
@@ -40,8 +45,9 @@ class Segment:
             start = os.fstat(file).st_size
             is_whole = False
             try:
-                _write_all(file, data)
-                os.fdatasync(file)
+                if data := made():
+                    _write_all(file, data)
+                    os.fdatasync(file)
                 is_whole = True
             finally:
                 if is_whole:

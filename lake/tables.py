@@ -2,6 +2,7 @@
 
 Appends are retried after a conflicting commit, and visible whole or not
 at all. Column statistics are kept for impersonal columns only, because the log outlives a purge.
+Free text of an encrypted lake is sealed before it is written and opened as it is read.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -87,7 +89,9 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
     _commit(lake, table, frame, f"appending to {table.name}")
 
 
-def rewrite(lake: Lake, table: Table, files: Collection[str], frame: pl.DataFrame) -> None:
+def rewrite(
+    lake: Lake, table: Table, files: Collection[str], frame: pl.DataFrame, *, as_stored: bool = False
+) -> None:
     """Put rows in the place of some data files, in one atomic commit; files that come meanwhile stay.
 
     Args:
@@ -95,18 +99,29 @@ def rewrite(lake: Lake, table: Table, files: Collection[str], frame: pl.DataFram
         table: Which; the frame must conform to it.
         files: Data files (as ``data_files`` names them) that go.
         frame: All rows that shall remain of them.
+        as_stored: The rows were scanned ``as_stored``: what is sealed in them is written as it is.
 
     Raises:
         StorageError: The disk is full or the store fails; the files are as they were.
         BusyError: Other writers won every attempt, or one of the files is gone.
     """
-    _commit(lake, table, frame, f"rewriting {table.name}", files)
+    _commit(lake, table, frame, f"rewriting {table.name}", files, is_sealed=as_stored)
 
 
 def _commit(
-    lake: Lake, table: Table, frame: pl.DataFrame, where: str, instead_of: Collection[str] = ()
+    lake: Lake,
+    table: Table,
+    frame: pl.DataFrame,
+    where: str,
+    instead_of: Collection[str] = (),
+    *,
+    is_sealed: bool = False,
 ) -> None:
     rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
+    if _has_sealed(lake, table) and not is_sealed:
+        from lake.crypto.frames import seal  # only where a lake is encrypted
+
+        rows = seal(lake, table, rows)
     forget(lake, table)
     create_table(lake, table)
     removals = [_removal(name) for name in sorted(instead_of)]
@@ -137,6 +152,10 @@ def _commit(
     finally:
         forget(lake, table)
     sync_log(lake, table)
+
+
+def _has_sealed(lake: Lake, table: Table) -> bool:
+    return lake.encryption is not None and bool(table.free_text)
 
 
 def _removal(name: str) -> RemoveAction:
@@ -186,8 +205,12 @@ def scan(
     buckets: Collection[int] | None = None,
     months: Collection[str] | None = None,
     files: Collection[str] | None = None,
+    as_stored: bool = False,
 ) -> pl.LazyFrame:
     """Rows of a table, pruned to partitions before anything is read.
+
+    In an encrypted lake text is opened where it is asked for, after all filters on other columns; a row
+    whose key was destroyed is then left out. That may raise when the frame is collected.
 
     Args:
         lake: Where.
@@ -195,18 +218,25 @@ def scan(
         buckets: Tenant buckets to read; None reads all.
         months: Months to read, ``YYYY-MM``; None reads all.
         files: Only these data files (as ``data_files`` names them); None reads all.
+        as_stored: Leave sealed text sealed, for ``rewrite``: needs no keys, and leaves no row out.
 
     Raises:
-        LakeError: A data file to be read is missing or has lost bytes.
+        LakeError: A data file to be read is missing or has lost bytes; when the frame is collected, the
+            lake is encrypted and text cannot be opened.
     """
     state = open_table(lake, table)
     if state is None:
         return table.empty().lazy()
-    if lake.is_local or files is not None:
+    is_opened = _has_sealed(lake, table) and not as_stored
+    if lake.is_local or files is not None or is_opened:
         sizes = sizes_of(lake, table, state)
         wanted = in_partitions(sorted(sizes if files is None else files), buckets, months)
         require_whole(lake, table, wanted, sizes)
         frame = scan_files(lake, table, wanted)
+        if is_opened and wanted:
+            from lake.crypto.opening import opened_scan  # only where a lake is encrypted
+
+            frame = opened_scan(lake, table, wanted, sizes, partial(scan_files, lake, table))
     else:
         frame = pl.scan_delta(state)
     if buckets is not None:

@@ -35,6 +35,8 @@ class Column:
         is_personal: Whether it may hold text or ids of a person; such columns get no statistics
             in the table log, because the log would keep what an erasure must remove.
         allowed: The closed list of values, where there is one.
+        is_free_text: Whether it holds words of people or models; an encrypted lake seals it. Ids, hashes,
+            closed lists, instants and numbers are no free text, nor is a column of the key.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Column:
     is_nullable: bool = False
     is_personal: bool = False
     allowed: tuple[str, ...] = ()
+    is_free_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,11 @@ class Table:
     def names(self) -> list[str]:
         """Column names in declared order."""
         return [c.name for c in self.columns]
+
+    @cached_property
+    def free_text(self) -> tuple[str, ...]:
+        """Columns that an encrypted lake seals, in declared order: of strings or of lists of strings."""
+        return tuple(c.name for c in self.columns if c.is_free_text)
 
     @property
     def statistics_columns(self) -> list[str]:
@@ -122,6 +130,17 @@ class Table:
                 if strange:
                     faults.append(f"{strange} rows of {column.name} outside {column.allowed}")
         return faults
+
+
+def free_text(
+    name: str,
+    description: str,
+    dtype: pl.DataType | type[pl.DataType] = pl.String,
+    *,
+    is_nullable: bool = False,
+) -> Column:
+    """A column of words of people or models."""
+    return Column(name, dtype, description, is_nullable, is_personal=True, is_free_text=True)
 
 
 def scope_columns() -> tuple[Column, ...]:

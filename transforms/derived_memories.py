@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
 from transforms import ids, retention
 from transforms.embedding import DERIVED_TEXTS, hashed_texts
 from transforms.facts.belief import current
+from transforms.forgetting.access import with_access
+from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
+from transforms.policy_retention import DecayPolicy
 from transforms.predicate_words import predicate_words
-from transforms.schemas import FACTS, MEMORIES, PROCEDURES, SUMMARIES, Table
+from transforms.schemas import FACTS, INSTANT, MEMORIES, PROCEDURES, SUMMARIES, Table
 from transforms.search_text import search_texts
 
 PUBLISHED: tuple[Table, ...] = (FACTS, SUMMARIES, PROCEDURES)
@@ -27,25 +30,35 @@ _NOTHING = {
 }
 
 
-def live_rows(rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime) -> pl.DataFrame:
+def live_rows(
+    rows: pl.DataFrame, table: Table, policy: Policy, as_of: datetime, wishes: Wishes | None = None
+) -> pl.DataFrame:
     """Rows of one of ``PUBLISHED`` that may be served at an instant.
 
     Args:
         rows: What stands of the table.
         table: Which.
         policy: Retention.
-        as_of: A fact must be valid then, by all that the lake holds now, and no row past its expiry.
+        as_of: A fact must be valid then, by all that the lake holds now, and sure enough to be served; and
+            no row past its expiry.
+        wishes: Retention periods and pins of people.
 
     Returns:
         The rows with ``event_at`` and their effective ``expires_at``: the first of the expiry asked
-        for, the end of validity, and the time to live, counted from the last confirmation or episode.
+        for, the end of validity, the time to live, counted from the last confirmation or episode, and the
+        instant at which a fact that nobody confirms is archived.
     """
     if table is FACTS:
-        shaped = _valid_facts(rows, as_of)
+        shaped = _valid_facts(rows, policy.decay, as_of)
     else:
         shaped = _summaries(rows) if table is SUMMARIES else _skills(rows)
-    due = retention.expiry_expr(policy.retention)
-    return shaped.with_columns(expires_at=due).filter(retention.is_live(as_of))
+    asked = wishes or Wishes()
+    due = retention.expiry_expr(policy.retention, asked.periods, asked.pins, key=table.key[0])
+    if table is FACTS:
+        due = pl.min_horizontal(due, "archived_at")
+    return (
+        shaped.with_columns(expires_at=due).filter(retention.is_live(as_of)).drop("archived_at", strict=False)
+    )
 
 
 def _asked_for(table: Table) -> pl.Expr:
@@ -53,10 +66,22 @@ def _asked_for(table: Table) -> pl.Expr:
     return pl.lit(" ") + predicate_words() if table is FACTS else pl.lit("")
 
 
-def _valid_facts(facts: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    return current(facts, _NOW, as_of).with_columns(
-        event_at="last_confirmed_at", expires_at=pl.min_horizontal("expires_at", "valid_until")
+def _valid_facts(facts: pl.DataFrame, decay: DecayPolicy, as_of: datetime) -> pl.DataFrame:
+    held = current(facts, _NOW, as_of).filter(pl.col("confidence") >= decay.archive_below_confidence)
+    return held.with_columns(
+        event_at="last_confirmed_at",
+        expires_at=pl.min_horizontal("expires_at", "valid_until"),
+        archived_at=archived_at(decay),
     )
+
+
+def archived_at(decay: DecayPolicy) -> pl.Expr:
+    """When a fact that nobody confirms is too unsure to be served, null for never."""
+    if decay.unconfirmed_after_days is None:
+        return pl.lit(None, INSTANT)
+    is_unsure = pl.col("confidence") * decay.unconfirmed_factor < decay.archive_below_confidence
+    after = timedelta(days=decay.unconfirmed_after_days)
+    return pl.when(is_unsure).then(pl.col("last_confirmed_at") + after)
 
 
 def _summaries(summaries: pl.DataFrame) -> pl.DataFrame:
@@ -75,7 +100,9 @@ def hashed(rows: pl.DataFrame, table: Table, policy: Policy) -> pl.DataFrame:
     return hashed_texts(rows, table, policy.embed.max_text_chars).drop("embedding_text")
 
 
-def derived_memories(rows: pl.DataFrame, vectors: pl.DataFrame, table: Table) -> pl.DataFrame:
+def derived_memories(
+    rows: pl.DataFrame, vectors: pl.DataFrame, table: Table, access: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Rows of ``schemas.MEMORIES``.
 
     Args:
@@ -83,18 +110,18 @@ def derived_memories(rows: pl.DataFrame, vectors: pl.DataFrame, table: Table) ->
         vectors: ``text_hash`` and ``vector`` of one vector space; a text without one is found by its
             words only.
         table: One of ``PUBLISHED``.
+        access: ``access.ACCESS_SCHEMA``: recalls folded in; None where nothing was recalled.
     """
     text = DERIVED_TEXTS[table.name]
     joined = rows.join(vectors.unique("text_hash"), on="text_hash", how="left", maintain_order="left")
     tier = {FACTS.name: "semantic", SUMMARIES.name: "episodic", PROCEDURES.name: "procedural"}[table.name]
-    return joined.with_columns(
+    seen = with_access(joined.lazy(), None if access is None else access.lazy(), table.key[0]).collect()
+    return seen.with_columns(
         *(pl.lit(None, kind).alias(name) for name, kind in _NOTHING.items()),
         memory_id=table.key[0],
         tier=pl.lit(tier),
         text=text,
         search_text=search_texts(joined[text]) + _asked_for(table),
         content_hash=ids.row_ids(joined, "tenant_id", text),
-        access_count=pl.lit(0, pl.Int32),
-        last_accessed_at="event_at",
         vector=pl.col("vector").fill_null(pl.lit([], pl.List(pl.Float32))),
     ).select(MEMORIES.names)

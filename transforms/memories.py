@@ -7,6 +7,8 @@ from datetime import datetime
 import polars as pl
 
 from transforms import retention
+from transforms.forgetting.access import with_access
+from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
 from transforms.schemas import MEMORIES
 from transforms.search_text import search_texts
@@ -14,7 +16,14 @@ from transforms.search_text import search_texts
 TIER = "episodic"
 
 
-def memories(episodes: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
+def memories(
+    episodes: pl.DataFrame,
+    vectors: pl.DataFrame,
+    policy: Policy,
+    as_of: datetime,
+    access: pl.DataFrame | None = None,
+    wishes: Wishes | None = None,
+) -> pl.DataFrame:
     """Rows of ``schemas.MEMORIES`` that are live at ``as_of``, sorted by scope and time.
 
     Args:
@@ -23,21 +32,23 @@ def memories(episodes: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, as_o
             its words only and carries an empty vector.
         policy: Retention.
         as_of: Rows whose expiry is at or before this instant are left out.
+        access: ``access.ACCESS_SCHEMA``: recalls folded in; None where nothing was recalled.
+        wishes: Retention periods and pins of people.
 
     Returns:
         Memories; injected context is never among them.
     """
-    served = live(episodes, policy, as_of)
+    served = live(episodes, policy, as_of, wishes)
     joined = served.join(vectors.unique("text_hash"), on="text_hash", how="left", maintain_order="left")
     return (
-        joined.with_columns(
+        with_access(joined.lazy(), None if access is None else access.lazy(), "episode_id")
+        .collect()
+        .with_columns(
             memory_id="episode_id",
             tier=pl.lit(TIER),
             text="content",
             search_text=search_texts(joined["content"]),
-            access_count=pl.lit(0, pl.Int32),
             source_refs=pl.concat_list("episode_id"),
-            last_accessed_at="event_at",
             vector=pl.col("vector").fill_null(pl.lit([], pl.List(pl.Float32))),
         )
         .select(MEMORIES.names)
@@ -45,9 +56,11 @@ def memories(episodes: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, as_o
     )
 
 
-def live(episodes: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
+def live(
+    episodes: pl.DataFrame, policy: Policy, as_of: datetime, wishes: Wishes | None = None
+) -> pl.DataFrame:
     """Episodes that may be served at ``as_of``, with their effective ``expires_at``."""
     served = episodes.filter(~pl.col("is_injected"))
-    return served.with_columns(expires_at=retention.expiry_expr(policy.retention)).filter(
-        retention.is_live(as_of)
-    )
+    asked = wishes or Wishes()
+    due = retention.expiry_expr(policy.retention, asked.periods, asked.pins)
+    return served.with_columns(expires_at=due).filter(retention.is_live(as_of))

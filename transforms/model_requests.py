@@ -22,6 +22,7 @@ class ModelRequest:
         answer_schema: JSON schema of the answer, an object; strict, every property required.
         source_refs: Episodes whose text stands in ``user``, sorted.
         max_output_tokens: Cut after so many.
+        owner: Whose text stands in ``user``, as in ``transforms.owners``; None where that is not known.
     """
 
     tenant_id: str
@@ -32,6 +33,7 @@ class ModelRequest:
     answer_schema: Mapping[str, Any]
     source_refs: Sequence[str]
     max_output_tokens: int
+    owner: str | None = None
 
 
 @dataclass(frozen=True)

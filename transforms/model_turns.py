@@ -86,7 +86,8 @@ def claim_requests(episodes: pl.DataFrame, policy: ClaimsPolicy, count: Count) -
     numbered = zip(rows.iter_rows(named=True), counts, strict=True)
     for key, group in groupby(numbered, key=lambda pair: [pair[0][name] for name in _GROUP]):
         turns = [turn for row, tokens in group for turn in _turns(row, tokens, policy, count)]
-        made += [_request(key[0], packed, policy) for packed in _packed(turns, policy.max_input_tokens)]
+        packed = _packed(turns, policy.max_input_tokens)
+        made += [_request(key[0], key[1], some, policy) for some in packed]
     return made
 
 
@@ -178,7 +179,7 @@ def _useful(turns: list[_Turn]) -> Iterator[list[_Turn]]:
         yield turns[: last + 1]
 
 
-def _request(tenant_id: str, turns: Sequence[_Turn], policy: ClaimsPolicy) -> ClaimRequest:
+def _request(tenant_id: str, owner: str, turns: Sequence[_Turn], policy: ClaimsPolicy) -> ClaimRequest:
     shown: dict[str, Shown] = {}
     blocks = []
     for turn in turns:
@@ -195,5 +196,6 @@ def _request(tenant_id: str, turns: Sequence[_Turn], policy: ClaimsPolicy) -> Cl
         answer_schema=answer_schema(list(shown), policy),
         source_refs=sorted({turn.shown.episode_id for turn in turns}),
         max_output_tokens=policy.max_output_tokens,
+        owner=owner,
     )
     return ClaimRequest(request, shown)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from transforms.declarations import INSTANT, RETENTION_TIERS, Column, Table, scope_columns
+from transforms.declarations import INSTANT, RETENTION_TIERS, Column, Table, free_text, scope_columns
 from transforms.subjects import SUBJECT_KINDS
 
 REQUEST_KINDS = (
@@ -37,7 +37,7 @@ RECALLS = Table(
         Column("month", pl.String, "Month of recalled_at, YYYY-MM (partition)"),
         Column("memory_id", pl.String, "What was recalled", is_personal=True),
         Column("kind", pl.String, "Kind of the memory"),
-        Column("query", pl.String, "What was asked, redacted", is_personal=True),
+        free_text("query", "What was asked, redacted"),
         Column("rank", pl.Int32, "1 is best"),
         Column("score", pl.Float32, "0 to 1"),
         Column("relevance", pl.Float32, "Factor, 0 to 1"),

@@ -60,6 +60,12 @@ class Subject:
         named = (self.user, self.agent, self.session, self.memory)
         return (self.kind, self.tenant, *(part or "" for part in named))
 
+    def as_dict(self) -> dict[str, str]:
+        """The parts that are fixed, by argument name; ``Subject(**subject.as_dict())`` is the subject."""
+        names = ("tenant", "user", "agent", "session", "memory")
+        values = (self.tenant, self.user, self.agent, self.session, self.memory)
+        return {name: value for name, value in zip(names, values, strict=True) if value}
+
     def columns(self) -> dict[str, str]:
         """Scope column and value of each part that is fixed; a memory fixes the tenant only."""
         values = (self.tenant, self.user, self.agent, self.session)

@@ -81,6 +81,7 @@ class Answers:
                 "result_id": name,
                 "tenant_id": request.tenant_id,
                 "tenant_bucket": self._lake.bucket(request.tenant_id),
+                "owner": request.owner,
                 "task": request.task,
                 "model_key": self._model_key,
                 "prompt_version": request.prompt_version,

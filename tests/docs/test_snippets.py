@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from flows.__main__ import main
 from flows.demo import sample_sources
 from flows.job import Job
 from flows.nightly import run_nightly
 from lake.embedders.local import LocalEmbedder
 from lake.lake import init_lake
+from lake.landing import append
 from transforms.policy import Policy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +47,27 @@ def test_agent_builders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         printed = run_page("agent-builders.md")
         assert len(printed) >= 8
         check(printed)
+
+
+def test_compliance_officers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's commands on a small lake, then its snippets on what they wrote."""
+    monkeypatch.chdir(tmp_path)
+    lake = init_lake("memory", 2)
+    for user in ("u1", "u2"):
+        append(lake, [{"content": f"I live in {user}-town."}], tenant_id="acme", user_id=user)
+    scope = ("--tenant", "acme", "--user", "u1")
+    proof = ("--basis", "gdpr-art-17", "--requested-by", "subject", "--yes")
+    commands = [
+        ("ingest",),
+        ("export", *scope, "--out", "u1.zip"),
+        ("erase", *scope, *proof),
+        ("report", "compliance", "--out", "report"),
+    ]
+    for command in commands:
+        assert main(["--lake", "memory", "--json", *command]) == 0, command
+    printed = run_page("compliance-officers.md")
+    assert len(printed) == 2
+    check(printed)
 
 
 @pytest.fixture(scope="module")

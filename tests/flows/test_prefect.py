@@ -6,18 +6,23 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from flows.job import LOCK
+from flows.erase import record
+from flows.job import LOCK, Job
 from flows.markdown import escaped, manifest_markdown
-from lake import locks
+from lake import landing, locks
+from lake.embedders.config import EmbedderConfig, make_embedder
 from lake.index import read_pointer
 from lake.lake import init_lake, open_lake
 from tests.flows.prefect_server import REPOSITORY, PrefectServer, prefect_server
+from transforms.policy import Policy
+from transforms.subjects import Subject
 
 SAMPLES = REPOSITORY / "samples"
 AS_OF = json.loads((SAMPLES / "expected.json").read_text("utf-8"))["as_of"]
@@ -113,6 +118,8 @@ def test_a_night_publishes_and_returns_counts(server: PrefectServer, night: dict
         ("ingest", "done"),
         ("embed", "done"),
         ("consolidate", "done"),
+        ("decay", "done"),
+        ("retain", "done"),
         ("publish", "done"),
     ]
     consolidated = manifest["steps"][2]
@@ -153,6 +160,27 @@ def test_later_runs_are_unchanged_failed_or_cancelled(server: PrefectServer, nig
     manifest = result_of(server, ends[2 + nights.index(("COMPLETED", None))])
     assert {s["state"] for s in manifest["steps"]} == {"unchanged"}
     assert manifest["generation"] == "gen-000001"
+
+
+@pytest.mark.server
+def test_an_open_erasure_is_completed_and_the_report_is_an_artifact(server: PrefectServer) -> None:
+    """Nobody is named to Prefect: the lake knows whom an erasure is about."""
+    lake = init_lake(str(server.home / "rights"), buckets=2)
+    erased = {"tenant_id": "acme", "user_id": "u-confidential-7", "content": "I live in Graz."}
+    landing.append(lake, [{**erased, "id": "1", "event_at": "2026-06-30T10:00:00Z"}])
+    job = Job(lake, Policy(), datetime.fromisoformat(AS_OF), lambda: make_embedder(EmbedderConfig()))
+    request = record(job, Subject("acme", user="u-confidential-7"), "gdpr-art-17", "subject")
+    done = server.finished(server.run("erase", lake=lake.uri, as_of=AS_OF))
+    assert done["state"]["type"] == "COMPLETED", done["state"]
+    assert [(s["name"], s["rows_out"]) for s in result_of(server, done)["steps"]] == [("erase", 1)]
+    assert lake.storage.read(f"certificates/{request.request_id}.json") is not None
+    told = server.finished(server.run("compliance", lake=lake.uri, as_of=AS_OF))
+    assert told["state"]["type"] == "COMPLETED", told["state"]
+    (artifact,) = [a for a in server.artifacts(told["id"]) if a["key"] == "slowwave-compliance"]
+    assert "Everything is kept" in artifact["data"]
+    kept = [p for p in server.home.rglob("prefect.db*") if p.is_file()]
+    assert kept
+    assert not [p for p in kept if b"u-confidential-7" in p.read_bytes()]
 
 
 @pytest.mark.server

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import landing, segments
+from lake import landed_lines, landing, segments
 from lake.lake import Lake, init_lake
 from tests.lake.made import NOON
 from transforms.errors import LakeError, StorageError, UsageError
@@ -32,10 +32,10 @@ def landed(lake: Lake) -> tuple[pl.DataFrame, pl.DataFrame, list[bytes]]:
     lines = [
         line
         for entry in lake.storage.entries(landing.PREFIX)
-        for line in landing.lines_of(lake.storage.read(entry.key) or b"", is_sealed=True)
+        for line in landed_lines.lines_of(lake.storage.read(entry.key) or b"", is_sealed=True)
     ]
-    episodes, torn = landing.segment_rows(lines, EPISODES)
-    return episodes, landing.segment_rows(lines, QUARANTINE)[0], torn
+    episodes, torn = landed_lines.segment_rows(lines, EPISODES)
+    return episodes, landed_lines.segment_rows(lines, QUARANTINE)[0], torn
 
 
 def row(text: str = "hello", **more: Any) -> dict[str, Any]:
@@ -265,17 +265,17 @@ def lines(lake: Lake) -> list[bytes]:
     return [
         line
         for entry in lake.storage.entries(landing.PREFIX)
-        for line in landing.lines_of(lake.storage.read(entry.key) or b"", is_sealed=False)
+        for line in landed_lines.lines_of(lake.storage.read(entry.key) or b"", is_sealed=False)
     ]
 
 
 def test_an_unfinished_last_line_is_not_there_yet_and_is_torn_once_sealed(lake: Lake) -> None:
     one, two = (line for line in lines(lake) if b'"episodes"' in line)
     data = one + b"\n" + two[:-9]
-    assert landing.lines_of(data, is_sealed=False) == [one]
-    assert landing.lines_of(two[:-9], is_sealed=False) == []
-    sealed = landing.lines_of(data, is_sealed=True)
-    rows, torn = landing.segment_rows(sealed, EPISODES)
+    assert landed_lines.lines_of(data, is_sealed=False) == [one]
+    assert landed_lines.lines_of(two[:-9], is_sealed=False) == []
+    sealed = landed_lines.lines_of(data, is_sealed=True)
+    rows, torn = landed_lines.segment_rows(sealed, EPISODES)
     assert (rows.height, torn) == (1, [two[:-9]])
 
 
@@ -297,7 +297,7 @@ def test_a_damaged_line_is_torn_and_its_neighbours_are_read(
 ) -> None:
     good, bad = (line for line in lines(lake) if b'"episodes"' in line)
     assert damage(bad) != bad
-    rows, torn = landing.segment_rows([damage(bad), good], EPISODES)
+    rows, torn = landed_lines.segment_rows([damage(bad), good], EPISODES)
     assert rows.height == 1
     assert torn == [damage(bad)]
 
@@ -305,7 +305,7 @@ def test_a_damaged_line_is_torn_and_its_neighbours_are_read(
 def test_rows_of_the_release_before_lack_a_column_that_may_be_null(lake: Lake) -> None:
     record = orjson.loads(next(line for line in lines(lake) if b'"episodes"' in line))
     del record["episodes"]["parent_id"]
-    rows, torn = landing.segment_rows([orjson.dumps(record)], EPISODES)
+    rows, torn = landed_lines.segment_rows([orjson.dumps(record)], EPISODES)
     assert (rows["parent_id"].to_list(), torn) == ([None], [])
 
 

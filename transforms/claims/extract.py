@@ -8,6 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from transforms.claims.build import CANDIDATES, SHORT_LIVED, build, is_tool
+from transforms.claims.corrections import corrected, without_corrections
 from transforms.claims.holding import is_told_late
 from transforms.claims.read import Reading, read, read_tool
 from transforms.claims.rules import TOOL_RULES, USER_RULES
@@ -41,10 +42,10 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
 
     Returns:
         Claims and refused candidates. Texts of assistants, recalled context and rows without an owner
-        are not read at all.
+        are not read at all; corrections say themselves what they claim.
     """
     rows: list[dict[str, object]] = []
-    readable = _readable(episodes, policy)
+    readable = _readable(without_corrections(episodes), policy)
     users = _cued(readable.filter("is_user"))
     for episode_id, content, event_at, cues, numbers in users.iter_rows():
         rules = [USER_RULES[number] for number in numbers]
@@ -53,7 +54,8 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
     tools = readable.filter(~pl.col("is_user") & _has_tool_cue())
     for episode_id, content in tools.select("episode_id", "content").iter_rows():
         rows += [_candidate(episode_id, r, policy) for r in read_tool(content, TOOL_RULES)]
-    built = build(pl.DataFrame(rows, schema=CANDIDATES), episodes, EXTRACTOR, policy)
+    found = pl.concat([pl.DataFrame(rows, schema=CANDIDATES), corrected(episodes)])
+    built = build(found, episodes, EXTRACTOR, policy)
     return Extracted(built.claims, built.refused)
 
 

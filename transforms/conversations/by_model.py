@@ -78,7 +78,7 @@ def _requests(episodes: pl.DataFrame, policy: ConversationsPolicy) -> Mapping[st
         & pl.col("content").str.contains(r"\w")
     )
     grouped = turns.group_by("conversation_id", maintain_order=True).agg(
-        pl.col("tenant_id").first(), pl.col("role", "content", "episode_id")
+        pl.col("tenant_id", "owner").first(), pl.col("role", "content", "episode_id")
     )
     return {
         row["conversation_id"]: ModelRequest(
@@ -90,6 +90,7 @@ def _requests(episodes: pl.DataFrame, policy: ConversationsPolicy) -> Mapping[st
             answer_schema=answer_schema(policy),
             source_refs=sorted(row["episode_id"]),
             max_output_tokens=_MAX_OUTPUT_TOKENS,
+            owner=row["owner"],
         )
         for row in grouped.iter_rows(named=True)
     }

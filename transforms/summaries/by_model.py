@@ -33,6 +33,7 @@ class _Topic:
     """One topic on its way: its portions, and whether it is settled."""
 
     tenant_id: str
+    owner: str
     parts: list[list[Note]]
     notes: list[Note] = field(default_factory=list)
     state: str = "open"
@@ -91,15 +92,16 @@ def summarise_with(
 
 def _asked(model: Model, material: Material, policy: Policy, count: Count) -> Mapping[str, _Topic]:
     """Every topic, settled: done with its sentences, failed, or pending."""
-    tenants = dict(material.episodes.select("summary_id", "tenant_id").unique().iter_rows())
+    rows = material.episodes.select("summary_id", "tenant_id", "owner").unique().iter_rows()
+    whose = {sid: (tenant, owner) for sid, tenant, owner in rows}
     topics = {
-        sid: _Topic(tenants[sid], portions(notes, policy.summaries, count))
+        sid: _Topic(*whose[sid], portions(notes, policy.summaries, count))
         for sid, notes in sorted(episode_notes(material.episodes).items())
     }
     for _ in range(_MAX_LEVELS):
         active = [topic for topic in topics.values() if topic.state == "open"]
         asked = [
-            (topic, request(topic.tenant_id, part, policy.summaries))
+            (topic, request(topic.tenant_id, topic.owner, part, policy.summaries))
             for topic in active
             for part in topic.parts
         ]

@@ -129,7 +129,7 @@ def _rest(note: Note) -> tuple[Any, ...]:
     return (note.role, note.by, note.sources, note.event_at, note.trust, note.importance, note.expires_at)
 
 
-def request(tenant_id: str, notes: Sequence[Note], policy: SummariesPolicy) -> ModelRequest:
+def request(tenant_id: str, owner: str, notes: Sequence[Note], policy: SummariesPolicy) -> ModelRequest:
     """The question about one portion."""
     shown = aliases(notes)
     return ModelRequest(
@@ -141,6 +141,7 @@ def request(tenant_id: str, notes: Sequence[Note], policy: SummariesPolicy) -> M
         answer_schema=answer_schema(list(shown), policy),
         source_refs=sorted({source for note in notes for source in note.sources}),
         max_output_tokens=2 * policy.max_tokens + 60 * policy.max_sentences,
+        owner=owner,
     )
 
 

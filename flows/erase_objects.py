@@ -1,0 +1,94 @@
+"""Small things beside the tables that hold something of the subject: instructions, exports, batches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from flows.erase_work import Work
+from lake.rights import standing
+from lake.rights.subjects import salt, subject_hash
+from transforms.standing import Standing
+from transforms.subjects import Subject
+
+FILES = ("exports", "reports")
+"""Folders of files that jobs wrote for people to take away."""
+BATCHES = "state/batches"
+
+
+def instructions(work: Work) -> list[tuple[Standing, Standing]]:
+    """Standing instructions that change, with what remains of each: a legal hold, and pins of others."""
+    gone = set(work.values("episode", "derived"))
+    found = []
+    for one in standing.load_all(work.lake):
+        if one.subject.tenant != work.tenant:
+            continue
+        if covers(work.aim.subject, one.subject):
+            after = Standing(one.subject, is_held=one.is_held)
+        else:
+            after = replace(one, pinned=tuple(pin for pin in one.pinned if pin not in gone))
+        if after != one:
+            found.append((one, after))
+    return found
+
+
+def covers(subject: Subject, other: Subject) -> bool:
+    """Whether the other is the subject or a part of it."""
+    if subject.kind == "memory" or other.kind == "memory":
+        return subject == other
+    return all(getattr(subject, n) in (None, getattr(other, n)) for n in ("user", "agent", "session"))
+
+
+def files(work: Work) -> list[str]:
+    """Exports and reports that were made about the subject, or that hold a sentence of it as it stands."""
+    hashes = subject_hash(salt(work.lake), work.aim.subject)
+    texts = [text.encode("utf-8", "surrogatepass") for text in (*work.values("text"), *work.canaries)]
+    found = []
+    for prefix in FILES:
+        for entry in work.lake.storage.entries(prefix):
+            raw = work.lake.storage.read(entry.key) or b""
+            if hashes in entry.key or hashes.encode() in raw or any(text in raw for text in texts):
+                found.append(entry.key)
+    return found
+
+
+def batches(work: Work) -> dict[str, bytes]:
+    """Records of batches that name an erased answer, without it."""
+    gone = set(work.values("answer"))
+    found = {}
+    for entry in work.lake.storage.entries(BATCHES) if gone else []:
+        raw = work.lake.storage.read(entry.key)
+        try:
+            record = json.loads(raw or b"")
+            after = {**record, **{n: [i for i in record[n] if i not in gone] for n in ("items", "left")}}
+        except (ValueError, KeyError, TypeError):
+            continue  # damaged: told where it is used
+        if after != record:
+            found[entry.key] = json.dumps(after).encode()
+    return found
+
+
+def drop_objects(work: Work) -> None:
+    """Count, keep the counts, and take everything of this kind out."""
+    changed, dropped, records = instructions(work), files(work), batches(work)
+    for name, number in (
+        ("standing", len(changed)),
+        ("exports", sum(key.startswith("exports/") for key in dropped)),
+        ("reports", sum(key.startswith("reports/") for key in dropped)),
+        ("batches", len(records)),
+    ):
+        note(work, name, number)
+    work.save()
+    for _, after in changed:
+        standing.save(work.lake, after)
+    for key in dropped:
+        work.lake.storage.delete(key)
+    for key, raw in records.items():
+        work.lake.storage.write(key, raw)
+
+
+def note(work: Work, store: str, before: int) -> None:
+    """Count what a store beside the tables holds, before it goes; a rerun finds no more."""
+    stores = work.evidence["stores"]
+    known = stores.get(store, {}).get("before", 0)
+    stores[store] = {"before": max(before, known), "files_rewritten": 0, "bytes_rewritten": 0}

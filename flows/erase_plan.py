@@ -1,0 +1,80 @@
+"""A dry run of an erasure: what would go from where, who would be derived anew, what a hold would keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.erase_rules import EPISODE_TABLES, all_rules, held_rule
+from flows.erase_targets import find
+from flows.erase_work import Work
+from flows.job import Job
+from lake import landed_lines, landing
+from lake.erasure.removal import count
+from lake.rights.requests import Request
+from lake.rights.standing import load_all
+from transforms.erasure import Aim
+from transforms.standing import held
+from transforms.subjects import Subject
+
+
+def plan_erase(job: Job, subject: Subject, aliases: Sequence[str] = ()) -> dict[str, Any]:
+    """What an erasure would take; nothing is written and nothing locked, so counts are of this moment.
+
+    Returns:
+        ``stores`` (rows by store), ``owners`` (``gone``, ``derived_anew``), ``held`` (rows a legal hold
+        keeps), ``rests_on`` (episodes that go with a derived memory) and ``is_known``.
+    """
+    now = datetime.now(UTC)
+    request = Request("", "erase", subject, "", "operator", now, now)
+    aim = Aim(subject, tuple(sorted(set(aliases))), tuple(held(load_all(job.lake))))
+    work = Work(job, request, aim, {"stores": {}})
+    find(work)
+    stores = {rule.table.name: count(job.lake, rule).rows for rule in all_rules(work)}
+    stores["landing"] = _landed(work)
+    kept = sum(count(job.lake, held_rule(work, table)).rows for table in EPISODE_TABLES)
+    owners = {"gone": work.values("owner_gone").len(), "derived_anew": work.values("owner_stays").len()}
+    return {
+        "subject_kind": subject.kind,
+        "stores": {name: rows for name, rows in stores.items() if rows},
+        "rows": sum(stores.values()),
+        "owners": owners,
+        "published_rows": work.values("published").len(),
+        "held": kept,
+        "rests_on": work.values("wanted").len() if work.values("derived_named").len() else 0,
+        "is_known": bool(sum(stores.values()) or kept),
+    }
+
+
+def _landed(work: Work) -> int:
+    """Landed lines of the subject, as far as they can be seen without sealing a segment."""
+    from flows.erase_landing import lines_that_go
+
+    found = 0
+    for bucket in sorted({*work.buckets, work.lake.bucket("")}):
+        for entry in work.lake.storage.entries(f"{landing.PREFIX}/{bucket:03d}"):
+            raw = work.lake.storage.read(entry.key) or b""
+            found += sum(lines_that_go(work, landed_lines.lines_of(raw, is_sealed=False)))
+    return found
+
+
+def plan_text(plan: dict[str, Any]) -> str:
+    """The plan for a person."""
+    if not plan["is_known"]:
+        return "nothing of this subject is held; with --yes the erasure is recorded and proved all the same"
+    lines = [f"would erase {plan['rows']:,} rows:"]
+    lines += [f"  {name}: {rows:,}" for name, rows in plan["stores"].items()]
+    owners = plan["owners"]
+    lines.append(
+        f"derived rows of {owners['gone']:,} owners would go, those of {owners['derived_anew']:,} would be"
+        " derived anew from what remains"
+    )
+    if plan["rests_on"]:
+        lines.append(f"the memory rests on {plan['rests_on']:,} episodes: these go with it")
+    if plan["held"]:
+        lines.append(
+            f"{plan['held']:,} rows are under legal hold and would stay; the request would stay open"
+        )
+    lines.append("nothing was changed; add --yes to erase")
+    return "\n".join(lines)

@@ -1,0 +1,216 @@
+"""What retention takes out of one tenant bucket, table by table, with why; nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from flows.job import Job
+from flows.retain_remove import tier_expr
+from lake import revisions, tables
+from transforms import standing as wishes_of
+from transforms.forgetting.access import fold
+from transforms.forgetting.due import LIGHT, Wishes, judged, with_capacity
+from transforms.forgetting.verdicts import (
+    KEYS,
+    claim_verdicts,
+    dated,
+    evicted,
+    judged_rows,
+    surplus_facts,
+    surplus_rows,
+    trace_verdicts,
+    with_scores,
+)
+from transforms.retention import expiry_expr, is_live
+from transforms.schemas import (
+    ATTEMPTS,
+    CLAIMS,
+    COLD,
+    CONVERSATIONS,
+    DECISIONS,
+    EPISODES,
+    FACTS,
+    LINEAGE,
+    MODEL_RESULTS,
+    PROCEDURES,
+    QUARANTINE,
+    RECALLS,
+    SUMMARIES,
+    Table,
+)
+from transforms.standing import Standing
+from transforms.topics_forbidden import TEXT_COLUMNS, forbidden
+
+MATCH: dict[str, list[str]] = {
+    RECALLS.name: ["call_id", "memory_id"],
+    LINEAGE.name: ["derived_id"],
+    "vectors": ["tenant_id", "text_hash"],
+}
+"""Columns that name a row, where they are not the key."""
+_TEXTS = ("fact", "subject", "aspect", "object", "text", "trigger", "policy", "title", "topics", "task_type",
+          "fix", "failure_reason", "tags", "query", "raw")  # fmt: skip
+"""Texts of rows that are no episodes."""
+SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
+_VERDICT = ("tenant_id", "reason", "due_at", "next_at", "state")
+_LIVING = (FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS)
+_TRACES = (RECALLS, QUARANTINE, MODEL_RESULTS)
+_TRACE_COLUMNS = {
+    *SCOPE, "call_id", "memory_id", "recalled_at", "quarantine_id", "quarantined_at", "result_id",
+    "answered_at", "source_refs",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What people asked for, as retention needs it."""
+
+    all: Sequence[Standing]
+
+    @property
+    def wishes(self) -> Wishes:
+        """Periods, pins and holds."""
+        return Wishes(wishes_of.periods(self.all), wishes_of.pins(self.all), wishes_of.held(self.all))
+
+    @property
+    def forbidding(self) -> list[Standing]:
+        """Those that forbid a topic."""
+        return [one for one in self.all if one.forbidden_topics]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Verdicts of one bucket.
+
+    Args:
+        verdicts: By table: match columns, ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``state``,
+            ``next_at``, and of episodes and cold ones ``month``.
+        rows: How many were judged.
+    """
+
+    verdicts: dict[str, pl.DataFrame]
+    rows: int
+
+    def going(self, table: Table) -> pl.DataFrame:
+        """Rows of a table that go."""
+        return self.verdicts[table.name].filter(pl.col("state") == "goes")
+
+    @property
+    def next_at(self) -> datetime | None:
+        """First later instant at which something else will be due."""
+        stays = [v.filter(pl.col("state") != "goes")["next_at"].min() for v in self.verdicts.values()]
+        moments = [moment for moment in stays if isinstance(moment, datetime)]
+        return min(moments, default=None)
+
+
+def match_of(table: Table) -> list[str]:
+    """Columns that name a row of a table, or all revisions of one."""
+    return MATCH.get(table.name, list(table.key))
+
+
+def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
+    """Judge every row of a bucket."""
+    access = _access(job, bucket)
+    derived = {table.name: _derived(job, told, table, bucket) for table in _LIVING}
+    episodes = _episodes(job, told, bucket, access, derived[SUMMARIES.name])
+    held = episodes.filter("is_held").select("episode_id")
+    found = {name: _judged(job, told, name, rows, held) for name, rows in derived.items()}
+    for table in (FACTS, SUMMARIES, PROCEDURES):
+        key = table.key[0]
+        found[table.name] = with_scores(found[table.name], access, key, job.policy, job.as_of)
+    facts = found[FACTS.name]
+    found[FACTS.name] = evicted(facts, surplus_facts(facts, job.policy, job.as_of), "fact_id", job.as_of)
+    counted = {EPISODES.name: episodes} | {t.name: found[t.name] for t in (FACTS, SUMMARIES, PROCEDURES)}
+    for name, gone in surplus_rows(counted, job.policy).items():
+        found[name] = evicted(counted[name], gone, KEYS[name], job.as_of)
+    found |= _claims(job, told, bucket, found[FACTS.name])
+    found[LINEAGE.name] = _lineage(job, bucket, found)
+    living = found[EPISODES.name].filter(pl.col("state") != "goes").select("episode_id")
+    found |= {table.name: _traces(job, told, table, bucket, living, held) for table in _TRACES}
+    found[COLD.name] = _cold(job, told, bucket)
+    tiered = {name: rows.with_columns(tier_expr(rows.columns)) for name, rows in found.items()}
+    return Plan(tiered, sum(rows.height for rows in tiered.values()))
+
+
+def _access(job: Job, bucket: int) -> pl.LazyFrame:
+    recalls = tables.scan(job.lake, RECALLS, buckets=[bucket])
+    return fold(recalls, job.policy.decay, job.as_of).collect(engine="streaming").lazy()
+
+
+def _derived(job: Job, told: Instructions, table: Table, bucket: int) -> pl.DataFrame:
+    """What stands of a derived table, with its lifetime."""
+    return dated(revisions.standing(job.lake, table, buckets=[bucket]), table, job.policy, told.wishes)
+
+
+def _episodes(
+    job: Job, told: Instructions, bucket: int, access: pl.LazyFrame, summaries: pl.DataFrame
+) -> pl.DataFrame:
+    rows = tables.scan(job.lake, EPISODES, buckets=[bucket])
+    banned = _forbidden_episodes(rows, told)
+    found = judged(rows.select(*LIGHT, "month"), access, job.policy, job.as_of, told.wishes, banned)
+    live = summaries.filter(is_live(job.as_of))
+    covered = live.select(episode_id="source_refs").explode("episode_id").drop_nulls()
+    return with_capacity(found, covered, job.policy, job.as_of)
+
+
+def _forbidden_episodes(rows: pl.LazyFrame, told: Instructions) -> pl.DataFrame | None:
+    """Episodes that mention a forbidden topic; only rows of who forbade one are read."""
+    if not told.forbidding:
+        return None
+    concerned = pl.any_horizontal([one.subject.owns() for one in told.forbidding])
+    texts = [name for name in TEXT_COLUMNS if name in EPISODES.names]
+    mine = rows.filter(concerned).select("episode_id", *SCOPE, *texts).collect(engine="streaming")
+    return mine.filter(forbidden(mine, told.forbidding)).select("episode_id")
+
+
+def _judged(job: Job, told: Instructions, name: str, rows: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    banned = forbidden(rows, told.forbidding, _TEXTS) if told.forbidding else None
+    wishes = told.wishes
+    return judged_rows(rows, job.as_of, wishes, key=KEYS[name], is_forbidden=banned, held_refs=held)
+
+
+def _claims(job: Job, told: Instructions, bucket: int, facts: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Verdicts on claims, and on what was decided on those that go."""
+    claims = tables.scan(job.lake, CLAIMS, buckets=[bucket]).collect()
+    banned = forbidden(claims, told.forbidding, _TEXTS) if told.forbidding else None
+    found = claim_verdicts(claims, facts, job.policy, job.as_of, told.wishes, banned)
+    gone = found.filter(pl.col("state") == "goes").select(*_VERDICT, item_id="claim_id")
+    decided = revisions.latest(job.lake, DECISIONS, buckets=[bucket]).select("item_id")
+    decisions = decided.join(gone, on="item_id", how="inner")
+    return {CLAIMS.name: found, DECISIONS.name: decisions}
+
+
+def _lineage(job: Job, bucket: int, found: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Lineage of derived rows that go."""
+    gone = [
+        rows.filter(pl.col("state") == "goes").select(*_VERDICT, derived_id=KEYS[name])
+        for name, rows in found.items()
+        if name in KEYS and name != EPISODES.name
+    ]
+    named = pl.concat(gone)
+    if named.is_empty():
+        return named
+    held = tables.scan(job.lake, LINEAGE, buckets=[bucket]).select("derived_id").unique().collect()
+    return named.join(held, on="derived_id", how="semi")
+
+
+def _traces(
+    job: Job, told: Instructions, table: Table, bucket: int, living: pl.DataFrame, held: pl.DataFrame
+) -> pl.DataFrame:
+    columns = [name for name in table.names if name in _TRACE_COLUMNS]
+    rows = tables.scan(job.lake, table, buckets=[bucket]).select(columns).collect()
+    return trace_verdicts(rows, table, job.policy, job.as_of, told.wishes, living, held)
+
+
+def _cold(job: Job, told: Instructions, bucket: int) -> pl.DataFrame:
+    """Verdicts on episodes kept apart: they expire as the others do."""
+    due = expiry_expr(job.policy.retention, told.wishes.periods, told.wishes.pins)
+    columns = ["episode_id", *SCOPE, "kind", "retention_tier", "expires_at", "event_at", "month"]
+    held = tables.scan(job.lake, COLD, buckets=[bucket])
+    banned = _forbidden_episodes(held, told)
+    rows = held.select(columns).with_columns(due).collect()
+    is_banned = None if banned is None else rows["episode_id"].is_in(banned["episode_id"].implode())
+    return judged_rows(rows, job.as_of, told.wishes, key="episode_id", is_forbidden=is_banned)

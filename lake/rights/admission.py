@@ -1,0 +1,64 @@
+"""What may be kept of rows right now: not of an erased or opted-out subject, not on a forbidden topic.
+
+Of a row that is turned away nothing is kept, not even in quarantine: its reason and a count are all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from lake.lake import Lake
+from lake.rights import standing, tombstones
+from lake.rights.tombstones import Tombstones
+from transforms.standing import Standing
+from transforms.topics_forbidden import forbidden
+
+FORBIDDEN_TOPIC = "forbidden_topic"
+DETAILS = {
+    "erased_subject": "The subject was erased; nothing of the row was kept.",
+    "opted_out": "The subject opted out; nothing of the row was kept.",
+    FORBIDDEN_TOPIC: "The row mentions a topic its subject has forbidden; nothing of it was kept.",
+}
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Tombstones, and the instructions that forbid topics, as they stood at one instant."""
+
+    tombstones: Tombstones
+    forbidding: tuple[Standing, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every row may be kept."""
+        return not (self.tombstones or self.forbidding)
+
+    def reasons(self, frame: pl.DataFrame) -> pl.Series:
+        """Why each row of episodes or quarantine is turned away; null where it may be kept.
+
+        Args:
+            frame: ``schemas.EPISODES`` or ``schemas.QUARANTINE``. A quarantined row has no time of its
+                own: it is refused where anything of its subject is.
+        """
+        marks = self.tombstones.marks(frame).alias("reason")
+        if not self.forbidding:
+            return marks
+        is_forbidden = forbidden(frame, self.forbidding)
+        reason = pl.when(is_forbidden).then(pl.lit(FORBIDDEN_TOPIC))
+        return pl.select(pl.coalesce(marks, reason).alias("reason")).to_series()
+
+    def may_change(self, reason: str) -> bool:
+        """Whether a row turned away for the reason may be let in later, when its subject takes it back."""
+        return reason != "erased_subject" or self.tombstones.has_open
+
+
+def admission(lake: Lake) -> Admission:
+    """What holds now.
+
+    Raises:
+        LakeError: A tombstone or an instruction is damaged: nothing is let in against it.
+    """
+    held = standing.load_all(lake)
+    return Admission(tombstones.load(lake), tuple(one for one in held if one.forbidden_topics))

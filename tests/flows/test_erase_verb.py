@@ -1,0 +1,204 @@
+"""The verb, nights that complete what is open, holds, leaks, a full disk: what a person sees of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.job import LOCK, Job
+from flows.nightly import run_nightly
+from lake import landing, locks, tables
+from lake.recall import Recall
+from lake.rights import audit, requests, standing
+from tests.flows.erasing import CANARY, GROUP_SENTENCES, copied, erase, holding, lake_of, people, said
+from tests.flows.lakes import AS_OF, Command, Said, files_below, job_on
+from transforms.errors import BusyError, CheckError
+from transforms.schemas import EPISODES
+from transforms.standing import Standing
+from transforms.subjects import Subject
+
+ANA = Subject("acme", user="ana")
+SENTENCES = ["yellow house by the old mill", CANARY, *GROUP_SENTENCES]
+NAMED = ("--tenant", "acme", "--user", "ana")
+BASIS = ("--basis", "gdpr_art_17", "--yes")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verb")
+    lake_of(job_on(folder / "lake"), folder, people())
+    return folder / "lake"
+
+
+@pytest.fixture
+def job(template: Path, tmp_path: Path) -> Job:
+    return job_on(copied(template, tmp_path / "lake"))
+
+
+@pytest.fixture
+def slowwave(command: Command, job: Job, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Said]:
+    """The command on the job's lake, with the job's own embedder."""
+    monkeypatch.setattr("flows.setup.make_embedder", lambda _: job.embedder)
+
+    def run(*arguments: object) -> Said:
+        return command("--json", "--lake", job.lake.uri, "--as-of", AS_OF.isoformat(), *arguments)
+
+    return run
+
+
+def test_without_yes_it_only_says_what_would_go(slowwave: Callable[..., Said], job: Job) -> None:
+    landing.append(job.lake, [{"content": "a plum", "tenant_id": "acme", "user_id": "ana"}], now=AS_OF)
+    was = files_below(Path(job.lake.uri))
+    plan = slowwave("erase", *NAMED).json["plan"]
+    assert plan["stores"]["episodes"] == 6
+    assert plan["stores"]["landing"] == 1
+    assert plan["owners"] == {"gone": 1, "derived_anew": 1}
+    assert files_below(Path(job.lake.uri)) == was
+
+
+def test_calls_that_name_too_little_or_too_much(slowwave: Callable[..., Said]) -> None:
+    for arguments in (
+        ("erase", *NAMED, "--yes"),
+        ("erase", "--user", "ana", *BASIS),
+        ("erase", "--tenant", "acme", *BASIS),
+        ("erase", *NAMED, "--tenant-wide", *BASIS),
+        ("erase", "--tenant", "acme", "--agent", "club", "--alias", "x", *BASIS),
+    ):
+        assert slowwave(*arguments).code == 2
+
+
+def test_the_certificate_and_its_check(slowwave: Callable[..., Said], job: Job) -> None:
+    certificate = slowwave("erase", *NAMED, *BASIS).json["certificate"]
+    assert certificate["outcome"] == "complete"
+    path = Path(job.lake.uri) / "certificates" / f"{certificate['request_id']}.json"
+    assert slowwave("erase", "--verify", path).json["hash"] == "valid"
+    assert slowwave("erase", "--verify", path, *NAMED).json["absence"]["passed"]
+    assert slowwave("erase", "--verify", path, "--tenant", "acme", "--user", "ben").code == 2
+    changed = json.loads(path.read_text())
+    changed["outcome"] = "held"
+    path.write_text(json.dumps(changed))
+    assert slowwave("erase", "--verify", path).code == CheckError.exit_code
+    path.write_text("{}")
+    assert slowwave("erase", "--verify", path).code == 3
+
+
+def test_a_busy_lake_has_it_recorded_and_the_next_night_completes_it(
+    slowwave: Callable[..., Said], job: Job
+) -> None:
+    with locks.hold(job.lake, LOCK, 0):
+        told = slowwave("erase", *NAMED, *BASIS)
+    assert told.code == BusyError.exit_code
+    assert "recorded" in told.error["message"]
+    (request,) = requests.open_requests(job.lake)
+    search = Recall(job.lake, policy=job.policy, embedder=job.embedder)
+    assert search.search("yellow house", tenant="acme", user="ana", k=5, as_of=AS_OF) == []
+    landed = landing.append(job.lake, [{"content": "x", "tenant_id": "acme", "user_id": "ana"}], now=AS_OF)
+    assert landed.landed == []
+    night = run_nightly(job, [])
+    assert night.as_dict()["erasures"] == {"complete": [request.request_id], "held": [], "failed": []}
+    assert holding(Path(job.lake.uri), SENTENCES) == {}
+    assert "erasures" not in run_nightly(job, []).as_dict()
+
+
+def test_a_leak_is_told_by_its_place_and_never_called_a_success(
+    slowwave: Callable[..., Said], job: Job
+) -> None:
+    stray = Path(job.lake.uri) / "backup" / "notes.txt"
+    stray.parent.mkdir()
+    stray.write_text(f"copied by hand: {people()[0]['content']} she said")
+    told = slowwave("erase", *NAMED, *BASIS)
+    assert told.code == CheckError.exit_code
+    assert "backup/notes.txt" in told.error["message"]
+    assert SENTENCES[0] not in told.out + told.err
+    (request,) = requests.open_requests(job.lake)
+    assert request.state == "failed"
+    assert [e.kind for e in audit.entries(job.lake)][-1] == "erase_failed"
+    with pytest.raises(CheckError, match=r"open erasures failed.*backup/notes\.txt"):
+        run_nightly(job, [])
+    stray.unlink()
+    (done,) = slowwave("erase", "--resume").json["certificates"]
+    assert (done["outcome"], done["request_id"]) == ("complete", request.request_id)
+    assert {s["store"]: s["before"] for s in done["stores"]}["episodes"] == 6
+    assert requests.open_requests(job.lake) == []
+    assert slowwave("erase", "--resume").json["certificates"] == []
+
+
+def test_what_is_held_stays_until_it_is_released(job: Job) -> None:
+    standing.save(job.lake, Standing(Subject("acme", user="ana", session="s2"), is_held=True))
+    certificate = erase(job, user="ana")
+    assert certificate.outcome == "held"
+    kept = {k["what"]: k["count"] for k in certificate.data["kept"]}
+    assert kept["rows_held"] == 1
+    root = Path(job.lake.uri)
+    assert holding(root, ["painted under the third step", *GROUP_SENTENCES]) == {}
+    assert holding(root, ["send the parcel"])
+    assert requests.open_requests(job.lake)[0].state == "held"
+    assert len(run_nightly(job, []).as_dict()["erasures"]["held"]) == 1
+    standing.save(job.lake, Standing(Subject("acme", user="ana", session="s2")))
+    assert len(run_nightly(job, []).as_dict()["erasures"]["complete"]) == 1
+    assert holding(root, [*SENTENCES, "send the parcel"]) == {}
+    raw = job.lake.storage.read(f"certificates/{certificate.request_id}.json") or b""
+    last = json.loads(raw)
+    assert last["outcome"] == "complete"
+    assert {s["store"]: s["before"] for s in last["stores"]}["episodes"] == 6
+
+
+def test_canaries_in_fields_that_nobody_indexes(tmp_path: Path) -> None:
+    planted = ["zq-canary-in-metadata", "zq-canary-in-arguments", "zq-canary-of-a-file"]
+    rows: list[dict[str, Any]] = [
+        said(1, "A row with a secret place.", metadata={"deep": [{"er": planted[0]}]}),
+        said(
+            2,
+            "A tool was called.",
+            role="tool",
+            kind="action",
+            tool_name="find",
+            tool_arguments={"q": planted[1]},
+        ),
+        said(3, "A row of ben.", user_id="ben"),
+    ]
+    folder = tmp_path / "files"
+    folder.mkdir()
+    job = job_on(tmp_path / "lake")
+    lake_of(job, folder, rows)
+    path = next(folder.glob("*.jsonl"))
+    renamed = path.rename(folder / f"{planted[2]}.jsonl")
+    lake_of(job, folder, [said(4, "A row of a named file.")])
+    from tests.flows.lakes import ingest
+
+    renamed.write_text(json.dumps(said(5, "Another row of a named file.")) + "\n")
+    ingest(job, renamed)
+    assert len({hit for hits in holding(tmp_path / "lake", planted).values() for hit in hits}) == 3
+    certificate = erase(job, user="ana", canaries=planted)
+    assert certificate.data["verification"]["passed"]
+    assert holding(tmp_path / "lake", planted) == {}
+    assert tables.scan(job.lake, EPISODES).collect()["content"].to_list() == ["A row of ben."]
+
+
+def test_a_planted_text_of_somebody_elses_row_fails_the_proof(job: Job) -> None:
+    with pytest.raises(CheckError, match="leaks"):
+        erase(job, user="ana", canaries=["keep seven bees in the attic"])
+    assert requests.open_requests(job.lake)[0].state == "failed"
+
+
+def test_a_disk_that_fills_leaves_the_request_open(small_disk: Callable[[int], Path], template: Path) -> None:
+    lake = small_disk(50_000) / "lake"
+    shutil.copytree(template, lake)
+    used = shutil.disk_usage(lake).used // 1024
+    small_disk(used + 60)
+    job = job_on(lake)
+    with pytest.raises(Exception, match="the disk is full"):
+        erase(job, user="ana")
+    small_disk(used + 20_000)
+    if not requests.open_requests(job.lake):  # it was full before the request could be recorded
+        assert erase(job, user="ana").outcome == "complete"
+    night = run_nightly(replace(job, as_of=AS_OF + timedelta(seconds=1)), [])
+    assert night.erasures is None or len(night.as_dict()["erasures"]["complete"]) == 1
+    assert holding(lake, SENTENCES) == {}

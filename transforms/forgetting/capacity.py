@@ -1,0 +1,30 @@
+"""Budgets: how much is kept for one owner; the lowest retention score goes first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+def over_capacity(rows: pl.DataFrame, budget: int, key: str) -> pl.DataFrame:
+    """Rows that an owner has too many of.
+
+    Pinned rows count, and stay. Rows without an owner have no budget. Equal scores go by age, then by
+    id: the older first.
+
+    Args:
+        rows: ``tenant_id``, ``owner``, ``score``, ``is_pinned``, ``event_at`` and the key, of whole owners.
+        budget: Most rows of one owner.
+        key: Column with the row's own id.
+
+    Returns:
+        The rows that go.
+    """
+    who = ["tenant_id", "owner"]
+    owned = rows.filter(pl.col("owner").is_not_null())
+    excess = owned.group_by(who).agg(excess=pl.len().cast(pl.Int64) - budget).filter(pl.col("excess") > 0)
+    crowded = owned.join(excess, on=who)
+    # Pinned rows rank highest, so the places of the others begin at 1.
+    order = pl.struct("is_pinned", "score", "event_at", key)
+    place = order.rank("ordinal").over(who).cast(pl.Int64)
+    goes = ~pl.col("is_pinned") & (place <= pl.col("excess"))
+    return crowded.filter(goes).drop("excess") if crowded.height else owned.clear()
