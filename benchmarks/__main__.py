@@ -15,7 +15,7 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile", "forgetting")
+GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile", "forgetting", "erase")
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
 
@@ -43,6 +43,8 @@ def _steps(group: str) -> Steps:
         from benchmarks.night import STEPS
     elif group == "sleep":
         from benchmarks.sleep import STEPS
+    elif group == "erase":
+        from benchmarks.erase import STEPS
     elif group == "topics":
         from benchmarks.topics import STEPS
     elif group == "forgetting":
@@ -53,7 +55,7 @@ def _steps(group: str) -> Steps:
 
 
 def _group(group: str, sizes: list[int], folder: Path) -> None:
-    if group in ("night", "sleep", "forgetting"):
+    if group in ("night", "sleep", "erase", "forgetting"):
         for size in sizes:
             for step in _steps(group):
                 _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")

@@ -55,7 +55,7 @@ def memories(rows: int, seed: int) -> pl.DataFrame:
 
 
 def numpy_pass(columns: dict[str, NDArray[Any]], decay: DecayPolicy) -> int:
-    """The floor: the formula in one pass over arrays, kinds as numbers already. Returns how many fall below."""
+    """The floor: one pass over arrays, kinds as numbers already. Returns how many are forgotten."""
     lives = [decay.half_life_days.get(kind) for kind in KINDS]
     rates = np.array([-math.log(2) / life if life else 0.0 for life in lives])
     days = np.maximum((NOW_US - columns["seen"]) / DAY_US, 0.0)

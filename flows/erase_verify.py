@@ -37,8 +37,8 @@ SHOWN = 3
 _FORMAT_WORDS = frozenset(
     "add remove metaData protocol commitInfo txn path size partitionValues modificationTime dataChange stats"  # noqa: SIM905
     " numRecords schema root struct type name nullable metadata fields string integer long float double"
-    " boolean timestamp array element list item map key value keys version data file files operation parquet delta"
-    " lance arrow pandas polars zstd none null true false default main index payload slowwave".split()
+    " boolean timestamp array element list item map key value keys version data file files operation parquet"
+    " delta lance arrow pandas polars zstd none null true false default main index payload slowwave".split()
 )
 """Words of the formats themselves, which stand in every lake."""
 LEAST_SESSION_CHARS = 12

@@ -27,6 +27,7 @@ from flows.retain_plan import Instructions, Plan, match_of, plan_bucket
 from flows.retain_remove import remove
 from flows.retain_state import Journal, Seen
 from lake import tables, upkeep
+from lake.opened import forget
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
@@ -172,6 +173,8 @@ def _finished(run: _Run, method: str, seen: Seen) -> None:
         owned = banned.filter(pl.col("owner").is_not_null())
         sessions = owned.filter(pl.col("session_id").is_not_null())
         run_consolidate(job, owners=owned.select("tenant_id", "owner").unique(), erased=sessions)
+        for table in STORED:  # it has written beside what this block holds open
+            forget(job.lake, table)
     close_run(job, run.journal, run.lines)
     now = datetime.now(UTC)
     for name in _vacuumable(job, seen):

@@ -49,11 +49,11 @@ def report(options: argparse.Namespace) -> Output:
     out = Path(options.out)
     done = run_report_compliance(job_of(options), out)
     heads = ("tier", "due", "done", "late", "waiting", "held", "pending", "overdue")
-    tiers = done.tables["retention_by_tier"].select(heads)
+    tiers = [(tier or "none", *rest) for tier, *rest in done.tables["retention_by_tier"].select(heads).rows()]
     lines = [
         "everything is kept" if done.is_kept else "NOT everything is kept",
         *(f"  {finding.text} {', '.join(finding.where)}".rstrip() for finding in done.findings),
-        table("", heads, tiers.rows()),
+        table("", heads, tiers),
         f"page: {out / 'compliance.html'}",
     ]
     data = {"out": str(out), **done.as_dict()}

@@ -17,8 +17,8 @@ LEAST_TEXT_BYTES = 8
 LEAST_IDENTIFIER_BYTES = 3
 """Shorter identifiers are compared as whole values only."""
 LEAST_BASE64 = 12
-MOST_FORMS = 2000
-"""Needles of a class that are searched in rare forms (UTF-16, base64, HTML, URL) beside their own."""
+MOST_FORMS = 200
+"""Needles of a class that are searched in rare forms, too: UTF-16, base64, HTML, URL."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 CLASSES = ("ids", "identifiers", "texts")
 IDENTIFIERS = CLASSES.index("identifiers")
@@ -95,8 +95,8 @@ def patterns(needles: Needles) -> Iterator[Pattern]:
         for index, value in enumerate(needles.values[name]):
             if not is_searched_in_bytes(name, value):
                 continue
-            for piece in _pieces(value) if name == "texts" else (value,):
-                yield from _forms(piece, (place, index), is_rich=index < MOST_FORMS)
+            for number, piece in enumerate(_pieces(value) if name == "texts" else (value,)):
+                yield from _forms(piece, (place, index), is_rich=index < MOST_FORMS and not number)
 
 
 def _pieces(text: str) -> Iterable[str]:

@@ -19,9 +19,11 @@ _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 """Odd numbers without pattern: what they multiply is spread over the upper bits."""
 _SPARSE = 64
 """Places of the table for each key: one random word in so many is looked at twice."""
-_BLOCK = 1 << 16
-"""Words at once: what is computed of half a megabyte stays in the processor's cache."""
-_MOST_BITS = 28
+_BLOCK = 1 << 14
+"""Words at once: what is computed of so few stays in the processor's cache."""
+_SMALL_BITS = 20
+"""A table of a megabyte stays there, too; what it lets pass is looked up in a larger one."""
+_MOST_BITS = 27
 _STEP = 8
 """Bytes between the places of a pattern that are tried for its keys."""
 
@@ -50,10 +52,12 @@ class WordTable:
         self._keys = keys[order]
         self._owners = order // WORD
         self._places = np.array(begins, np.int64)[self._owners] + order % WORD
-        bits = min(max(16, (len(keys) * _SPARSE).bit_length()), _MOST_BITS)
-        self._shift = np.uint64(64 - bits)
-        self._table = np.zeros(1 << bits, np.bool_)
-        self._table[(self._keys >> self._shift).view(np.int64)] = True
+        self._sizes = np.array([len(pattern) for pattern in patterns], np.int64)
+        tails = b"".join(pattern[-WORD:] for pattern in patterns)
+        self._lasts = np.frombuffer(tails, np.uint64)
+        wanted = (len(keys) * _SPARSE).bit_length()
+        self._small = _Marks(self._keys, 0, min(max(16, wanted), _SMALL_BITS))
+        self._large = _Marks(self._keys, _SMALL_BITS, wanted) if wanted > _SMALL_BITS else None
 
     def _mixed(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Keys of rows of words."""
@@ -64,16 +68,25 @@ class WordTable:
 
     def find(self, data: bytes) -> Iterator[Found]:
         """All places of all patterns."""
-        for at, first, last in self._candidates(data):
-            for entry in range(first, last):
-                owner = int(self._owners[entry])
+        bytes_ = np.frombuffer(data, np.uint8)
+        for at, first, counts in self._candidates(data):
+            entries = np.repeat(first, counts) + _ramps(counts)
+            owners = self._owners[entries]
+            starts = np.repeat(at, counts) - self._places[entries]
+            ends = starts + self._sizes[owners]
+            is_inside = (starts >= 0) & (ends <= len(data))
+            owners, starts, ends = owners[is_inside], starts[is_inside], ends[is_inside]
+            last = np.ascontiguousarray(bytes_[(ends - WORD)[:, None] + np.arange(WORD)])
+            is_same = last.view(np.uint64)[:, 0] == self._lasts[owners]
+            for owner, start in zip(owners[is_same].tolist(), starts[is_same].tolist(), strict=True):
                 pattern = self._patterns[owner]
-                start = at - int(self._places[entry])
-                if start >= 0 and data.startswith(pattern, start):
+                if data.startswith(pattern, start):
                     yield start, start + len(pattern), owner
 
-    def _candidates(self, data: bytes) -> Iterator[tuple[int, int, int]]:
-        """Places of known keys, and which registered entries have them."""
+    def _candidates(
+        self, data: bytes
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """Places of known keys, the first registered entry of each, and how many there are of it."""
         words = np.frombuffer(data, np.uint64, len(data) // WORD)
         count = len(words) - self._words + 1
         for begin in range(0, count, _BLOCK):
@@ -81,16 +94,41 @@ class WordTable:
             keys = words[begin:end] * _FIRST
             if self._words == 2:
                 keys += words[begin + 1 : end + 1] * _SECOND
-            places = np.flatnonzero(self._table[(keys >> self._shift).view(np.int64)])
-            if not len(places):
-                continue
+            places = np.flatnonzero(self._small.holds(keys))
+            if self._large is not None:
+                places = places[self._large.holds(keys[places])]
             near = keys[places]
             first = np.searchsorted(self._keys, near, "left")
-            is_known = self._keys[np.minimum(first, len(self._keys) - 1)] == near
-            first, near = first[is_known], near[is_known]
-            last = np.searchsorted(self._keys, near, "right")
-            at = (begin + places[is_known]) * WORD
-            yield from zip(at.tolist(), first.tolist(), last.tolist(), strict=True)
+            counts = np.searchsorted(self._keys, near, "right") - first
+            is_known = counts > 0
+            if is_known.any():
+                yield (begin + places[is_known]) * WORD, first[is_known], counts[is_known]
+
+
+def _ramps(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each count, one after the other."""
+    ends = np.cumsum(counts)
+    ramps: NDArray[np.int64] = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+    return ramps
+
+
+class _Marks:
+    """A table that says of most keys that they are not registered, by some of their bits."""
+
+    def __init__(self, keys: NDArray[np.uint64], skipped: int, bits: int) -> None:
+        self._skipped = np.uint64(skipped)
+        self._shift = np.uint64(64 - min(bits, _MOST_BITS))
+        self._table = np.zeros(1 << min(bits, _MOST_BITS), np.bool_)
+        self._table[self._slots(keys)] = True
+
+    def _slots(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        shifted = keys << self._skipped if self._skipped else keys
+        return (shifted >> self._shift).view(np.int64)
+
+    def holds(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether each may be registered."""
+        found: NDArray[np.bool_] = self._table[self._slots(keys)]
+        return found
 
 
 def least(words: int) -> int:
@@ -110,6 +148,5 @@ def _begins(patterns: Sequence[bytes], size: int) -> list[int]:
         return shared[cut], -len(set(cut)), at
 
     return [
-        min(places, key=lambda at: rank(pattern, at))
-        for pattern, places in zip(patterns, tried, strict=True)
+        min(places, key=lambda at: rank(pattern, at)) for pattern, places in zip(patterns, tried, strict=True)
     ]

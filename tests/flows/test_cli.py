@@ -28,6 +28,9 @@ VERBS = (
     "ingest",
     "embed",
     "consolidate",
+    "decay",
+    "retain",
+    "cold",
     "publish",
     "nightly",
     "recall",
@@ -90,6 +93,9 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
         "recall": scope | {"-k", "--kinds", "--explain"},
         "context": scope | {"--budget"},
         "publish": {"--rollback", "--force"},
+        "decay": scope | {"--out"},
+        "retain": {"--dry-run"},
+        "cold": scope | {"--restore"},
     }
     for verb in VERBS:
         assert shared | wanted.get(verb, set()) <= set(flags(verb))
@@ -150,7 +156,8 @@ def test_json_keys_that_stay(lake: Path, tmp_path: Path, command: Command) -> No
     assert (ingested["rows_in"], ingested["landed"], ingested["quarantined"]) == (2, 1, 1)
     night = data("nightly")
     step = {"name", "rows_in", "rows_out", "rejected", "seconds", "peak_bytes"}
-    assert [s["name"] for s in night["steps"]] == ["ingest", "embed", "consolidate", "publish"]  # type: ignore[attr-defined]
+    names = ["ingest", "embed", "consolidate", "decay", "retain", "publish"]
+    assert [s["name"] for s in night["steps"]] == names  # type: ignore[attr-defined]
     assert all(step <= s.keys() for s in night["steps"])  # type: ignore[attr-defined]
     assert night["generation"] == "gen-000002"
     assert step <= data("embed").keys()
@@ -563,7 +570,7 @@ def test_nights_in_a_lake_of_an_odd_name(name: str, tmp_path: Path, command: Com
     write(tmp_path / "b.jsonl", [row(3, "the ferry leaves at dawn")])
     assert command("--lake", lake, "nightly", tmp_path / "b.jsonl", *AT).code == 0
     again = command("--json", "--lake", lake, "nightly", tmp_path / "b.jsonl", *AT).json
-    assert [step["state"] for step in again["steps"]] == ["unchanged"] * 4
+    assert [step["state"] for step in again["steps"]] == ["unchanged"] * 6
     found = command("--json", "--lake", lake, "recall", "ferry at dawn", *SCOPE).json["results"]
     assert found[0]["text"] == "the ferry leaves at dawn"
 

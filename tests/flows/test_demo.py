@@ -89,7 +89,7 @@ def ids_by_natural(episodes: pl.DataFrame) -> dict[str, set[str]]:
 
 def test_the_counts_are_those_that_were_planted(demo: dict[str, Any], episodes: pl.DataFrame) -> None:
     counts = EXPECTED["counts"]
-    ingested, embedded, consolidated, published = demo["data"]["steps"]
+    ingested, embedded, consolidated, _, _, published = demo["data"]["steps"]
     assert ingested["duplicates"] == counts["exact_duplicates"]
     planted = Counter(counts["quarantined"]) + Counter(injection=len(EXPECTED["planted"]["injected"]))
     assert ingested["quarantined"] == planted.total()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from flows.consolidate import run_consolidate
 from flows.embed import run_embed
-from flows.erase_certificate import parse
+from flows.erase_certificate import Certificate, parse
 from flows.job import Job
 from flows.publish import run_publish
 from lake import landing, revisions, tables
@@ -29,6 +31,7 @@ from tests.flows.erasing import (
     people,
 )
 from tests.flows.lakes import AS_OF, CountingEmbedder, ingest, job_on, write
+from tests.lake.crypto.sealed import sealed_lake
 from transforms.schemas import (
     EPISODES,
     FACTS,
@@ -55,6 +58,26 @@ def job(template: Path, tmp_path: Path) -> Job:
     return job_on(copied(template, tmp_path / "lake"))
 
 
+@dataclass(frozen=True)
+class Erased:
+    """A lake after ana was erased, and what it held before."""
+
+    job: Job
+    certificate: Certificate
+    contents: list[str]
+    group_summary: str
+
+
+@pytest.fixture(scope="module")
+def erased(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Erased:
+    """Read only."""
+    job = job_on(copied(template, tmp_path_factory.mktemp("erased") / "lake"))
+    held = contents(job)
+    summaries = revisions.standing(job.lake, SUMMARIES).filter(pl.col("owner") == "agent:club")
+    certificate = erase(job, user="ana", aliases=["Ana Banana"], canaries=["xq-chestnut-1"])
+    return Erased(job, certificate, held, " ".join(summaries["text"]))
+
+
 def root(job: Job) -> Path:
     return Path(job.lake.uri)
 
@@ -69,23 +92,20 @@ def test_the_oracle_finds_what_is_there(job: Job) -> None:
     assert any(key.endswith(".lance") for key in found)
 
 
-def test_a_user_goes_from_every_file_and_all_others_stay(job: Job) -> None:
-    kept = [text for text in contents(job) if text not in {r["content"] for r in people()[:4]}]
-    certificate = erase(job, user="ana")
+def test_a_user_goes_from_every_file_and_all_others_stay(erased: Erased) -> None:
+    job, certificate = erased.job, erased.certificate
+    gone = [r["content"] for r in people() if r.get("user_id") == "ana" and r["tenant_id"] == "acme"]
+    gone += [r["content"] for r in people() if r.get("speaker") == "ana"]
     assert certificate.outcome == "complete"
     assert holding(root(job), [*ANA, *GROUP]) == {}
-    assert contents(job) == sorted(
-        [t for t in kept if t not in GROUP and "key to the boathouse" not in t]
-        + ["I always take an aisle seat on night trains to Vienna."]
-        * (1 - kept.count(people()[1]["content"]))
-    )
+    assert Counter(contents(job)) == Counter(erased.contents) - Counter(gone)
     assert before(certificate)["episodes"] == 6
     assert len(generations(job.lake)) == 1
     assert requests.open_requests(job.lake) == []
 
 
-def test_a_user_whose_id_begins_with_the_erased_one_stays(job: Job) -> None:
-    erase(job, user="ana")
+def test_a_user_whose_id_begins_with_the_erased_one_stays(erased: Erased) -> None:
+    job = erased.job
     rows = tables.scan(job.lake, EPISODES).filter(pl.col("user_id") == "ana2").collect()
     assert rows["content"].to_list() == ["I live in Oslo and ski to the office every winter."]
     facts = revisions.standing(job.lake, FACTS)
@@ -93,28 +113,27 @@ def test_a_user_whose_id_begins_with_the_erased_one_stays(job: Job) -> None:
     assert "user:ana" not in set(facts.filter(pl.col("tenant_id") == "acme")["owner"])
 
 
-def test_the_same_text_of_another_user_stays_with_its_vector_and_its_recall(job: Job) -> None:
-    erase(job, user="ana")
+def test_the_same_text_of_another_user_stays_with_its_vector_and_its_recall(erased: Erased) -> None:
+    job = erased.job
     search = Recall(job.lake, policy=job.policy, embedder=job.embedder)
     found = search.search("aisle seat on night trains", tenant="acme", user="ben", k=5, as_of=AS_OF)
     assert any("aisle seat" in result.text for result in found)
     assert search.search("yellow house", tenant="acme", user="ana", k=5, as_of=AS_OF) == []
 
 
-def test_another_tenants_user_of_the_same_name_stays(job: Job) -> None:
-    erase(job, user="ana")
+def test_another_tenants_user_of_the_same_name_stays(erased: Erased) -> None:
+    job = erased.job
     rows = tables.scan(job.lake, EPISODES).filter(pl.col("tenant_id") == "umbrella").collect()
     assert rows.height == 1
 
 
-def test_a_group_chat_is_summarised_anew_without_the_erased_speaker(job: Job) -> None:
-    held = revisions.standing(job.lake, SUMMARIES).filter(pl.col("owner") == "agent:club")
-    assert any(text in " ".join(held["text"]) for text in GROUP), "the summary must quote her to begin with"
-    erase(job, user="ana")
-    now = revisions.standing(job.lake, SUMMARIES).filter(pl.col("owner") == "agent:club")
-    gone = tables.scan(job.lake, EPISODES).select("episode_id").collect()["episode_id"].implode()
-    assert now.select(pl.col("source_refs").list.set_difference(gone).list.len().sum()).item() == 0
-    assert holding(root(job), GROUP) == {}
+def test_a_group_chat_is_summarised_anew_without_the_erased_speaker(erased: Erased) -> None:
+    assert any(text in erased.group_summary for text in GROUP), "the summary must quote her to begin with"
+    lake = erased.job.lake
+    now = revisions.standing(lake, SUMMARIES).filter(pl.col("owner") == "agent:club")
+    living = tables.scan(lake, EPISODES).select("episode_id").collect()["episode_id"]
+    assert now.height
+    assert set(now["source_refs"].explode()) <= set(living)
 
 
 def test_an_alias_is_asked_for_by_name(job: Job) -> None:
@@ -123,22 +142,14 @@ def test_an_alias_is_asked_for_by_name(job: Job) -> None:
     assert holding(root(job), [ANA_IN_GROUP])
 
 
-def test_a_night_after_it_reads_nothing_again(job: Job) -> None:
-    erase(job, user="ana")
+def test_a_night_after_it_reads_nothing_again(erased: Erased) -> None:
+    job = erased.job
     model = CountingEmbedder()
     after = Job(job.lake, job.policy, job.as_of, lambda: model)
     assert run_embed(after).state == "unchanged"
     assert run_consolidate(after).state == "unchanged"
     assert run_publish(after).state == "unchanged"
     assert model.texts == []
-
-
-def test_a_vector_goes_with_its_last_text(job: Job) -> None:
-    erase(job, user="ana")
-    rows = tables.scan(job.lake, VECTORS).collect()
-    erased = erase(job, user="ben")
-    assert before(erased)["vectors"] > 0
-    assert tables.scan(job.lake, VECTORS).collect().height < rows.height
 
 
 def test_a_session_an_agent_and_a_tenant(job: Job) -> None:
@@ -170,7 +181,13 @@ def test_a_fact_goes_with_the_episodes_it_rests_on(job: Job) -> None:
 
 
 def test_erased_twice_and_never_heard_of(job: Job) -> None:
+    shared = people()[1]["content"]
+    assert holding(root(job), [shared])
     erase(job, user="ana")
+    was = tables.scan(job.lake, VECTORS).collect().height
+    assert before(erase(job, user="ben"))["vectors"] > 0
+    assert tables.scan(job.lake, VECTORS).collect().height < was
+    assert holding(root(job), [shared]) == {}, "said by both, gone with the second"
     for name in ("ana", "nobody-here"):
         certificate = erase(job, user=name)
         assert certificate.outcome == "complete"
@@ -193,6 +210,25 @@ def test_a_tenant_named_with_quotes_and_slashes(tmp_path: Path, tenant: str) -> 
     assert before(certificate)["episodes"] == len(people())
     assert len(contents(job)) == len(people())
     assert holding(root(job), [tenant]) == {}
+
+
+def test_an_encrypted_lake_and_its_keys(tmp_path: Path) -> None:
+    lake = sealed_lake(tmp_path / "lake")
+    made = job_on(tmp_path / "plain")
+    job = lake_of(replace(made, lake=lake), tmp_path, people())
+    ingest(job, write(tmp_path / "bad.jsonl", [{"content": "", "user_id": "ana", "tenant_id": "acme"}]))
+    assert lake.keys is not None
+    assert lake.keys.count(Subject("acme", user="ana")) == 1
+    certificate = erase(job, user="ana")
+    stores = before(certificate)
+    assert (stores["episodes"], stores["quarantine"]) == (6, 1)
+    assert certificate.data["keys_destroyed"] == 1
+    assert certificate.data["covers_backups"].startswith("yes")
+    assert lake.keys.count(Subject("acme", user="ana")) == 0
+    assert holding(tmp_path / "lake", [*ANA, *GROUP]) == {}
+    said = " ".join(revisions.standing(lake, SUMMARIES)["text"])
+    assert not any(text in said for text in GROUP)
+    assert "The boathouse roof was mended with tar last Tuesday." in contents(job)
 
 
 def test_refused_rows_go_by_what_they_name(job: Job) -> None:
@@ -221,8 +257,8 @@ def test_landed_rows_go_and_none_comes_back(job: Job) -> None:
     assert "a landed pear tree of ben" in contents(job)
 
 
-def test_the_certificate_names_nobody_and_is_whole(job: Job) -> None:
-    certificate = erase(job, user="ana", aliases=["Ana Banana"], canaries=["xq-chestnut-1"])
+def test_the_certificate_names_nobody_and_is_whole(erased: Erased) -> None:
+    job, certificate = erased.job, erased.certificate
     raw = job.lake.storage.read(f"certificates/{certificate.request_id}.json")
     assert raw is not None
     assert parse(raw).is_whole
@@ -235,8 +271,8 @@ def test_the_certificate_names_nobody_and_is_whole(job: Job) -> None:
     assert job.lake.storage.read(f"certificates/{certificate.request_id}.html")
 
 
-def test_request_audit_and_tombstone_tell_the_same(job: Job) -> None:
-    certificate = erase(job, user="ana")
+def test_request_audit_and_tombstone_tell_the_same(erased: Erased) -> None:
+    job, certificate = erased.job, erased.certificate
     (one,) = requests.standing_requests(job.lake).to_dicts()
     assert (one["state"], one["basis"], one["requested_by"]) == ("done", "gdpr_art_17", "subject")
     assert json.loads(one["evidence"])["certificate"] == certificate.data["certificate_hash"]

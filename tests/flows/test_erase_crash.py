@@ -15,6 +15,7 @@ from flows.erase import resume_open
 from flows.erase_certificate import Certificate, parse
 from flows.job import Job, exclusive
 from lake import tables
+from lake.index_build import generations
 from lake.rights import audit, requests, tombstones
 from lake.rights.subjects import salt
 from tests.flows.erasing import GROUP_SENTENCES, copied, erase, group_chat, holding, lake_of, said
@@ -74,7 +75,7 @@ def state(job: Job) -> dict[str, Any]:
     found["tombstone"] = stone is not None and not stone.is_open
     events = [entry.kind for entry in audit.entries(job.lake)]
     found["audit"] = [kind for kind in events if kind != "erase_failed"]
-    found["index"] = [e.key.split("/")[1] for e in job.lake.storage.entries("index") if "manifest" in e.key]
+    found["generations"] = len(generations(job.lake))
     return found
 
 

@@ -60,14 +60,16 @@ def test_it_comes_back_once_and_stays(job: Job) -> None:
     assert content(job, COLD)["user_id"].to_list() == ["anabel"]
     assert content(job, FORGOTTEN)["user_id"].to_list() == ["anabel"]
     run_retain(job)
-    run_retain(replace(job, as_of=AS_OF + timedelta(days=19)))
+    run_retain(replace(job, as_of=AS_OF + timedelta(days=15)))
     assert content(job).equals(back)
     run_retain(replace(job, as_of=AS_OF + timedelta(days=21)))
     assert content(job).is_empty()
 
 
-@pytest.mark.parametrize("stop", [("append", RECALLS), ("append", EPISODES), ("rewrite", FORGOTTEN), ("rewrite", COLD)],
-                         ids=lambda stop: f"{stop[0]} {stop[1].name}")  # fmt: skip
+STOPS = [("append", RECALLS), ("append", EPISODES), ("rewrite", FORGOTTEN), ("rewrite", COLD)]
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: f"{stop[0]} {stop[1].name}")
 def test_a_restore_that_breaks_off_is_finished_by_the_next(
     job: Job, stop: tuple[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

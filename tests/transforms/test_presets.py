@@ -102,7 +102,7 @@ def test_a_preset_nobody_knows_is_refused(tmp_path: Path) -> None:
         chosen(tmp_path, 'preset = "diary"')
     with pytest.raises(ConfigError, match="did you mean preset"):
         chosen(tmp_path, 'pre_set = "journal"')
-    with pytest.raises(ConfigError, match="unknown name"):
+    with pytest.raises(ConfigError, match="unknown key"):
         chosen(tmp_path, "[retention]\nby_kind_seconds = {dream = 5}\n")
     with pytest.raises(ConfigError, match="above 0"):
         chosen(tmp_path, "[retention]\nby_kind_seconds = {fact = 0}\n")

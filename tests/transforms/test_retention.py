@@ -14,6 +14,7 @@ from transforms.errors import UsageError
 from transforms.policy_retention import RetentionPolicy
 from transforms.retention import expiry, expiry_expr, is_live
 from transforms.schemas import INSTANT, RETENTION_TIERS
+from transforms.standing import PERIODS_SCHEMA, PINS_SCHEMA
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -68,6 +69,48 @@ def test_the_users_cap_shortens_a_longer_tier() -> None:
     policy = RetentionPolicy(user_cap_seconds=30 * 86_400)
     due = expiry(frame(("long_term", T0, None), ("session", T0, None)), policy)
     assert due.to_list() == [T0 + timedelta(days=30), T0 + timedelta(days=1)]
+
+
+def scoped(*rows: tuple[str, str | None, str, datetime | None]) -> pl.DataFrame:
+    """Rows of T0 by tenant, user, id and own expiry, of the tier medium_term."""
+    schema = {"tenant_id": pl.String, "user_id": pl.String, "episode_id": pl.String, **SCHEMA}
+    made = [(tenant, user, name, "medium_term", T0, own) for tenant, user, name, own in rows]
+    return pl.DataFrame(made, schema=schema, orient="row")
+
+
+def test_a_persons_own_period_caps_their_rows_only() -> None:
+    periods = pl.DataFrame([("acme", "ana", 40 * 86_400)], schema=PERIODS_SCHEMA, orient="row")
+    rows = scoped(
+        ("acme", "ana", "1", None),
+        ("acme", "ana", "2", T0 + timedelta(days=5)),
+        ("acme", "anabel", "3", None),
+        ("acme", None, "4", None),
+        ("umbrella", "ana", "5", None),
+    )
+    due = rows.select(expiry_expr(RetentionPolicy(), periods)).to_series().to_list()
+    assert due == [T0 + timedelta(days=days) for days in (40, 5, 90, 90, 90)]
+
+
+def test_a_period_above_the_policys_cap_is_what_the_person_asked_for() -> None:
+    periods = pl.DataFrame([("acme", "ana", 2_000 * 86_400)], schema=PERIODS_SCHEMA, orient="row")
+    rows = scoped(("acme", "ana", "1", None)).with_columns(retention_tier=pl.lit("permanent"))
+    assert expiry(rows, RetentionPolicy()).to_list() == [T0 + timedelta(days=1_095)]
+    assert rows.select(expiry_expr(RetentionPolicy(), periods)).item() == T0 + timedelta(days=2_000)
+
+
+def test_a_pinned_row_lives_as_a_permanent_one_within_its_persons_period() -> None:
+    pins = pl.DataFrame([("acme", "1"), ("acme", "2"), ("acme", "3")], schema=PINS_SCHEMA, orient="row")
+    periods = pl.DataFrame([("acme", "ben", 100 * 86_400)], schema=PERIODS_SCHEMA, orient="row")
+    rows = scoped(
+        ("acme", "ana", "1", None),
+        ("acme", "ben", "2", None),
+        ("acme", "ana", "3", T0 + timedelta(days=1)),
+        ("umbrella", "ana", "1", None),
+    )
+    policy = RetentionPolicy(by_kind_seconds={"conversation": 60})
+    shown = rows.with_columns(kind=pl.lit("conversation"))
+    due = shown.select(expiry_expr(policy, periods, pins)).to_series().to_list()
+    assert due == [T0 + timedelta(days=days) for days in (1_095, 100, 1)] + [T0 + timedelta(seconds=60)]
 
 
 @given(

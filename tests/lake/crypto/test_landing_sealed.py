@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from lake import landing, tables
 from lake.fresh import FreshTail
 from lake.lake import open_lake
 from lake.scope import Scope
+from lake.storage import LocalStorage
 from tests.flows.lakes import content, row
 from tests.lake.crypto.sealed import files_with, keys, ring, sealed_job, sealed_lake
 from transforms.errors import LakeError
@@ -89,3 +91,29 @@ def test_the_tail_asks_for_keys_only_where_something_landed(tmp_path: Path) -> N
     assert tail is not None
     assert tail.height == 1
     assert tables.version(lake, EPISODES) == -1
+
+
+class Bucketlike:
+    """A store that is no local disk, on one: objects are put, and looked at again."""
+
+    def __init__(self, inner: LocalStorage) -> None:
+        self.inner = inner
+        self.uri = inner.uri
+        self.puts: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def write(self, key: str, data: bytes) -> None:
+        self.puts.append(key)
+        self.inner.write(key, data)
+
+
+def test_on_an_object_store_a_row_is_put_once(tmp_path: Path) -> None:
+    """Sealed anew, the same row has other bytes: that is no reason to put it again."""
+    lake = sealed_lake(tmp_path / "lake")
+    assert isinstance(lake.storage, LocalStorage)
+    store = Bucketlike(lake.storage)
+    landing.append(replace(lake, storage=store), [row(1)])
+    assert len(store.puts) == 1
+    assert len(lake.storage.entries(landing.PREFIX)) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +11,19 @@ import pytest
 
 from flows.consolidate import run_consolidate
 from flows.embed import run_embed
+from flows.erase import run_erase
 from flows.job import Job
 from flows.publish import run_publish
 from lake import landing, tables
+from lake.crypto.access import Keys
+from lake.crypto.leftovers import leftovers
+from lake.lake import open_lake
 from lake.recall import Recall
 from tests.flows.lakes import AS_OF, content, ingest, job_on, row, write
 from tests.flows.sleepers import history, said
-from tests.lake.crypto.sealed import files_with, sealed_job
-from transforms.schemas import DERIVED, EPISODES, QUARANTINE, VECTORS
+from tests.lake.crypto.sealed import MASTER, files_with, sealed_job
+from transforms.schemas import DERIVED, EPISODES, FACTS, QUARANTINE, VECTORS
+from transforms.subjects import Subject
 
 CANARY = "zanzibarine"
 CLOCKS = ("ingested_at", "recorded_at", "embedded_at", "quarantined_at")
@@ -107,3 +114,20 @@ def test_counts_need_no_text(both: tuple[Job, Job]) -> None:
     stored = tables.scan(lake, EPISODES, as_stored=True).select("content", "tags").collect()
     assert stored["content"].str.starts_with("~sw1.").all()
     assert stored["tags"].list.len().max() == 1
+
+
+def test_erased_she_opens_in_no_copy_and_others_do(both: tuple[Job, Job], tmp_path: Path) -> None:
+    """The keyring is one: a copy of the lake from before the erasure, a backup, has lost her, too."""
+    source = Path(both[1].lake.storage.uri)
+    for name in ("lake", "backup"):
+        shutil.copytree(source, tmp_path / name)
+    shutil.copytree(f"{source}-keys", tmp_path / "keys")
+    held = Keys(str(tmp_path / "keys"), MASTER)
+    job = replace(both[1], lake=open_lake(str(tmp_path / "lake"), held))
+    run_erase(job, Subject("acme", user="ana"), basis="gdpr_art_17", requested_by="subject")
+    backup = open_lake(str(tmp_path / "backup"), held)
+    readable = tables.scan(backup, EPISODES).select("tenant_id", "user_id", "content").collect()
+    assert sorted(readable.drop("content").unique().rows()) == [("acme", "ben"), ("umbrella", "ana")]
+    facts = tables.scan(backup, FACTS).select("tenant_id", "user_id", "fact").collect()
+    assert "ana" not in facts.filter(tenant_id="acme")["user_id"]
+    assert leftovers(backup)["episodes"] > 10

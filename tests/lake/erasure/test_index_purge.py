@@ -33,7 +33,7 @@ from transforms.errors import CheckError, LakeError, SlowwaveError
 from transforms.policy import PublishPolicy
 from transforms.schemas import MEMORIES
 
-POLICY = PublishPolicy()
+POLICY = PublishPolicy(check_queries=5)
 
 
 @pytest.fixture

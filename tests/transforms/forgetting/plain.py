@@ -80,7 +80,9 @@ class Access:
     last: datetime
 
 
-def access(rows: Iterable[Mapping[str, Any]], decay: DecayPolicy, as_of: datetime) -> dict[tuple[str, str], Access]:
+def access(
+    rows: Iterable[Mapping[str, Any]], decay: DecayPolicy, as_of: datetime
+) -> dict[tuple[str, str], Access]:
     """Accesses by tenant and memory."""
     first: dict[tuple[Any, ...], datetime] = {}
     for row in rows:
@@ -135,7 +137,13 @@ def expiry(row: Mapping[str, Any], policy: Policy, period: int | None, is_pinned
 
 
 def reason(
-    row: Mapping[str, Any], seen: Access, policy: Policy, as_of: datetime, *, period: int | None, is_pinned: bool
+    row: Mapping[str, Any],
+    seen: Access,
+    policy: Policy,
+    as_of: datetime,
+    *,
+    period: int | None,
+    is_pinned: bool,
 ) -> str | None:
     """Why an episode goes, budget and forbidden topics apart."""
     due = expiry(row, policy, period, is_pinned)
@@ -161,6 +169,7 @@ def evicted(rows: Iterable[Mapping[str, Any]], budget: int, key: str) -> set[str
             owners.setdefault((row["tenant_id"], row["owner"]), []).append(row)
     gone: set[str] = set()
     for held in owners.values():
-        free = sorted((r for r in held if not r["is_pinned"]), key=lambda r: (r["score"], r["event_at"], r[key]))
+        loose = [row for row in held if not row["is_pinned"]]
+        free = sorted(loose, key=lambda row: (row["score"], row["event_at"], row[key]))
         gone |= {row[key] for row in free[: max(len(held) - budget, 0)]}
     return gone

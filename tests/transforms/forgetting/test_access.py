@@ -81,7 +81,9 @@ ROWS = st.lists(
 
 
 @given(ROWS, st.sampled_from(["served", "used"]), st.randoms(use_true_random=False))
-def test_the_fold_is_the_oracles_in_any_order(rows: list[dict[str, Any]], refresh: Any, rng: random.Random) -> None:
+def test_the_fold_is_the_oracles_in_any_order(
+    rows: list[dict[str, Any]], refresh: Any, rng: random.Random
+) -> None:
     decay = DecayPolicy(refresh=refresh)
     expected = access(rows, decay, AS_OF)
     assert folded(rows, decay) == expected

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.forgetting import plain
@@ -16,7 +16,7 @@ from transforms.forgetting.access import fold
 from transforms.forgetting.capacity import over_capacity
 from transforms.forgetting.due import Wishes, judged, with_capacity
 from transforms.policy import Policy
-from transforms.schemas import RETENTION_TIERS
+from transforms.schemas import INSTANT, RETENTION_TIERS
 from transforms.standing import PERIODS_SCHEMA, PINS_SCHEMA, is_held
 from transforms.subjects import Subject
 
@@ -183,7 +183,8 @@ ROWS = st.lists(
     ),
     max_size=10,
 )
-HEARD = st.lists(st.tuples(st.integers(0, 9), st.floats(-2, 60), st.sampled_from(["s1", "s2", None])), max_size=8)
+CALLS = st.tuples(st.integers(0, 9), st.floats(-2, 60), st.sampled_from(["s1", "s2", None]))
+HEARD = st.lists(CALLS, max_size=8)
 POLICIES = st.builds(
     lambda fade, cold, kind, budget, stale: policy(
         decay={"fade_after_days": fade},
@@ -200,6 +201,7 @@ POLICIES = st.builds(
 )
 
 
+@settings(max_examples=40)
 @given(ROWS, HEARD, POLICIES, st.sets(st.integers(0, 9), max_size=3), st.sets(st.integers(0, 9), max_size=5))
 def test_the_verdicts_are_the_oracles(
     rows: list[dict[str, Any]], heard: list[Any], given_policy: Policy, pinned: set[int], covered: set[int]
@@ -211,31 +213,28 @@ def test_the_verdicts_are_the_oracles(
     ]
     own = pl.DataFrame([("acme", "ben", 40 * 86_400)], schema=PERIODS_SCHEMA, orient="row")
     named = {f"e{number}" for number in pinned}
-    found = verdicts(
-        given_rows, given_policy, heard=traces, covered=[f"e{n}" for n in covered], wishes=Wishes(own, pins(*named))
-    )
+    wishes = Wishes(own, pins(*named))
+    covers = [f"e{number}" for number in covered]
+    found = verdicts(given_rows, given_policy, heard=traces, covered=covers, wishes=wishes)
     seen = plain.access(traces, given_policy.decay, AS_OF)
-    expected = {}
+    expected, remaining = {}, []
     for row in given_rows:
         name = row["episode_id"]
         mine = seen.get(("acme", name), Access(0, row["event_at"]))
         period = 40 * 86_400 if row["user_id"] == "ben" else None
         why = plain.reason(row, mine, given_policy, AS_OF, period=period, is_pinned=name in named)
         expected[name] = why
-    remaining = [
-        row | {"owner": f"user:{row['user_id']}" if row["user_id"] else None, "is_pinned": row["episode_id"] in named,
-               "score": plain.score(row, seen.get(("acme", row["episode_id"]), Access(0, row["event_at"])),
-                                    given_policy.decay, AS_OF)}
-        for row in given_rows
-        if not row["is_injected"]
-        and (expected[row["episode_id"]] is None
-             or (expected[row["episode_id"]] in ("stale", "decayed") and int(row["episode_id"][1:]) not in covered))
-    ]  # fmt: skip
+        waits = why in ("stale", "decayed") and name not in covers
+        if not row["is_injected"] and (why is None or waits):
+            owner = None if row["user_id"] is None else f"user:{row['user_id']}"
+            worth = plain.score(row, mine, given_policy.decay, AS_OF)
+            remaining.append({**row, "owner": owner, "is_pinned": name in named, "score": worth})
     for name in plain.evicted(remaining, given_policy.capacity.episodes, "episode_id"):
         expected[name] = "over_capacity"
     assert dict(found.select("episode_id", "reason").iter_rows()) == expected
 
 
+@settings(max_examples=40)
 @given(ROWS, POLICIES)
 def test_nothing_is_due_before_it_is_said_to_be(rows: list[dict[str, Any]], given_policy: Policy) -> None:
     """``next_at`` is the first instant at which another row is due; until then nothing is."""
@@ -256,18 +255,26 @@ def test_nothing_is_due_before_it_is_said_to_be(rows: list[dict[str, Any]], give
         assert bool(gone) is is_due
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.booleans(), st.integers(0, 2)), max_size=12),
-       st.integers(1, 6))  # fmt: skip
+OWNED = st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.booleans(), st.integers(0, 2))
+OWNED_SCHEMA = {
+    "tenant_id": pl.String(),
+    "owner": pl.String(),
+    "score": pl.Float64(),
+    "is_pinned": pl.Boolean(),
+    "event_at": INSTANT,
+    "id": pl.String(),
+}
+
+
+@given(st.lists(OWNED, max_size=12), st.integers(1, 6))
 def test_eviction_is_the_oracles(rows: list[tuple[Any, ...]], budget: int) -> None:
-    made = [
-        {"tenant_id": "acme", "owner": owner, "score": score / 4, "is_pinned": pinned, "event_at": AS_OF + at * DAY,
-         "id": f"r{number:02d}"}
+    values = [
+        ("acme", owner, score / 4, pinned, AS_OF + at * DAY, f"r{number:02d}")
         for number, (owner, score, pinned, at) in enumerate(rows)
-    ]  # fmt: skip
-    schema = {"tenant_id": pl.String, "owner": pl.String, "score": pl.Float64, "is_pinned": pl.Boolean,
-              "event_at": pl.Datetime("us", "UTC"), "id": pl.String}  # fmt: skip
-    found = over_capacity(pl.DataFrame(made, schema=schema, orient="row"), budget, "id")
-    assert set(found["id"]) == plain.evicted(made, budget, "id")
+    ]
+    frame = pl.DataFrame(values, schema=OWNED_SCHEMA, orient="row")
+    found = over_capacity(frame, budget, "id")
+    assert set(found["id"]) == plain.evicted(frame.to_dicts(), budget, "id")
 
 
 def test_a_hold_never_makes_an_unowned_row_null() -> None:

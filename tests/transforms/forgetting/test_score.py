@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transforms.forgetting.plain import AS_OF, DAY, Access, score
@@ -68,9 +68,8 @@ def test_moving_a_factor_of_fading_moves_the_score(name: str, switch: str) -> No
 
 def test_moving_the_threshold_forgets_more() -> None:
     rows = [("conversation", share / 10, AS_OF - 40 * DAY, 0, AS_OF - 40 * DAY) for share in range(11)]
-    counts = [
-        of(*rows).filter(is_forgotten(DecayPolicy(forget_below=below))).height for below in (0.0, 0.15, 0.3, 1.0)
-    ]
+    policies = [DecayPolicy(forget_below=below) for below in (0.0, 0.15, 0.3, 1.0)]
+    counts = [of(*rows).filter(is_forgotten(decay)).height for decay in policies]
     assert counts == [0, 3, 6, 11]
 
 
@@ -95,7 +94,8 @@ def test_reinforcement_is_bounded() -> None:
 
 
 def test_fading_looks_at_the_age_and_only_at_what_happened() -> None:
-    decay = DecayPolicy(fade_after_days=90.0, fade_more_after_days=365.0, half_life_days={"conversation": None})
+    lives = {"conversation": None}
+    decay = DecayPolicy(fade_after_days=90.0, fade_more_after_days=365.0, half_life_days=lives)
     ages = (89.999, 90, 364.999, 365)
     rows = [("conversation", 1.0, AS_OF - age * DAY, 0, AS_OF) for age in ages]
     full = 0.85
@@ -106,8 +106,8 @@ def test_fading_looks_at_the_age_and_only_at_what_happened() -> None:
 
 DECAYS = st.builds(
     lambda weights, below, fades, lives: DecayPolicy(
-        importance_weight=weights[0], recency_weight=weights[1], frequency_weight=weights[2], forget_below=below,
-        fade_after_days=fades[0], fade_more_after_days=fades[1], half_life_days=lives,
+        importance_weight=weights[0], recency_weight=weights[1], frequency_weight=weights[2],
+        forget_below=below, fade_after_days=fades[0], fade_more_after_days=fades[1], half_life_days=lives,
     ),
     st.tuples(*[st.floats(0, 1)] * 3),
     st.floats(0, 1),
@@ -143,6 +143,7 @@ def test_the_score_is_the_oracles(rows: list[Row], decay: DecayPolicy) -> None:
     assert frame.select(score_expr(decay, AS_OF)).to_series().to_list() == found["score"].to_list()
 
 
+@settings(max_examples=40)
 @given(st.lists(ROWS, min_size=1, max_size=8), DECAYS.filter(in_order), st.integers(0, 2_000))
 def test_it_is_told_when_the_score_will_be_too_low(rows: list[Row], decay: DecayPolicy, days: int) -> None:
     """Before the instant it is not, from it on it is; a row without one never is."""
