@@ -15,7 +15,7 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile", "forgetting", "erase")
+GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile", "forgetting", "erase", "readback")
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
 
@@ -45,6 +45,8 @@ def _steps(group: str) -> Steps:
         from benchmarks.sleep import STEPS
     elif group == "erase":
         from benchmarks.erase import STEPS
+    elif group == "readback":
+        from benchmarks.readback import STEPS
     elif group == "topics":
         from benchmarks.topics import STEPS
     elif group == "forgetting":
@@ -55,7 +57,7 @@ def _steps(group: str) -> Steps:
 
 
 def _group(group: str, sizes: list[int], folder: Path) -> None:
-    if group in ("night", "sleep", "erase", "forgetting"):
+    if group in ("night", "sleep", "erase", "forgetting", "readback"):
         for size in sizes:
             for step in _steps(group):
                 _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")

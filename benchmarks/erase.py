@@ -35,36 +35,10 @@ PORTION = 1_000_000
 FILES = 12
 """Files of one commit of the full rewrite, as many as the erasure's own."""
 START = datetime(2025, 7, 1, tzinfo=UTC)
-WORDS = [
-    "harbour",
-    "cellar",
-    "barrel",
-    "ladder",
-    "window",
-    "garden",
-    "winter",
-    "summer",
-    "ticket",
-    "office",
-    "letter",
-    "bridge",
-    "paint",
-    "river",
-    "market",
-    "lamp",
-    "kettle",
-    "roof",
-    "engine",
-    "valley",
-    "corner",
-    "candle",
-    "basket",
-    "feather",
-    "copper",
-    "marble",
-    "thunder",
-    "orchard",
-]
+WORDS = np.asarray(
+    "harbour cellar barrel ladder window garden winter summer ticket office letter bridge paint river"  # noqa: SIM905
+    " market lamp kettle roof engine valley corner candle basket feather copper marble orchard".split()
+)
 SUBJECT = Subject("tenant-7", user="user-7-3")
 
 
@@ -82,12 +56,12 @@ def _make(job: Job, rows: int) -> None:
 
 
 def _episodes(job: Job, start: int, count: int, rows: int, chance: np.random.Generator) -> pl.DataFrame:
-    """Rows ``start`` to ``start + count`` of so many: users in turn, so that each is spread over all months."""
+    """Rows ``start`` to ``start + count`` of so many; users in turn, each spread over all months."""
     users = max(rows // PER_USER, TENANTS * 4)
     number = np.arange(start, start + count)
     tenant, user = number % TENANTS, number // TENANTS % (users // TENANTS)
     seconds = (number / max(rows, 1) * MONTHS * 30 * 86_400).astype(np.int64)
-    words = np.asarray(WORDS)[chance.integers(len(WORDS), size=(count, 14))]
+    words = WORDS[chance.integers(len(WORDS), size=(count, 14))]
     content = pl.DataFrame(words).select(pl.concat_str(pl.all(), separator=" ")).to_series()
     frame = pl.DataFrame({"n": number, "tenant": tenant, "user": user, "s": seconds, "content": content})
     said = frame.with_columns(

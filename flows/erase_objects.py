@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 
 from flows.erase_work import Work
+from flows.notes import hint
+from flows.retain_state import JOURNAL
 from lake.rights import standing
 from lake.rights.subjects import salt, subject_hash
 from transforms.standing import Standing
@@ -68,9 +70,20 @@ def batches(work: Work) -> dict[str, bytes]:
     return found
 
 
+def journal(work: Work) -> dict[str, bytes]:
+    """What a killed run of retention had still to derive anew, without owners that are gone or renewed."""
+    record = hint(work.job, JOURNAL)
+    owners = set(work.values("owner"))
+    rebuilt = record.get("rebuilt")
+    if not isinstance(rebuilt, list):
+        return {}
+    kept = [one for one in rebuilt if not (one[:1] == [work.tenant] and owners.intersection(one[1:2]))]
+    return {} if kept == rebuilt else {JOURNAL: json.dumps({**record, "rebuilt": kept}).encode()}
+
+
 def drop_objects(work: Work) -> None:
     """Count, keep the counts, and take everything of this kind out."""
-    changed, dropped, records = instructions(work), files(work), batches(work)
+    changed, dropped, records = instructions(work), files(work), {**batches(work), **journal(work)}
     for name, number in (
         ("standing", len(changed)),
         ("exports", sum(key.startswith("exports/") for key in dropped)),

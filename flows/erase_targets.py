@@ -167,7 +167,9 @@ def _remaining(work: Work, wanted: pl.Series) -> set[str]:
 
 def _derived(work: Work) -> None:
     """Ids and sentences of what rests on what goes, and ids of all that is published of its owners."""
-    claims = matching(work.lake, source_rules(work)[0], ["claim_id", "fact"])
+    of_claims, of_answers, *_ = source_rules(work)
+    claims = matching(work.lake, of_claims, ["claim_id", "fact"])
+    work.add("answer", matching(work.lake, of_answers, ["result_id"])["result_id"].to_list())
     work.add("claim", claims["claim_id"].to_list())
     _note_sentences(work, claims, TEXTS[CLAIMS.name], "derived_text")
     for table in OWNED:

@@ -15,6 +15,7 @@ from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, peak_bytes
 from flows.publish import run_publish
 from flows.retain import run_retain
+from flows.rights import resume_open as resume_requests
 from lake.index_record import readable_pointer
 from lake.sources import Source
 from transforms.derived_memories import PUBLISHED
@@ -89,6 +90,8 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
         steps += [run_decay(job), run_retain(job)]
         if publish:
             steps.append(run_publish(job))
+        if not job.has_diff:  # a trial night, on a copy that is thrown away, settles nothing
+            resume_requests(job)
         pointer = readable_pointer(job.lake)
         night = Night(steps, pointer.generation if pointer else None, erasures)
     if erasures is not None:

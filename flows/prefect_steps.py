@@ -34,6 +34,7 @@ from flows.markdown import manifest_markdown
 from flows.nightly import Night
 from flows.publish import run_publish
 from flows.retain import run_retain
+from flows.rights import resume_open as resume_requests
 from flows.setup import config_of, configured_sources, defaults_of, job_of
 from lake.index_record import readable_pointer
 from lake.rights import requests
@@ -70,6 +71,7 @@ def run_plan(
         run = Run(job, options, config)
         with exclusive(job):
             steps = list(plan(run))
+            resume_requests(job)
             pointer = readable_pointer(job.lake)
         for erasures in run.resumed:
             erasures.require_done()

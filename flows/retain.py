@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,6 +29,7 @@ from flows.retain_remove import remove
 from flows.retain_state import Journal, Seen
 from lake import tables, upkeep
 from lake.opened import forget
+from transforms.embedding import EMBEDDED
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
@@ -140,8 +142,7 @@ def _remove(run: _Run, bucket: int, plan: Plan) -> None:
     send_to_cold(job, bucket, plan)
     _gone(run, VECTORS, bucket, orphaned_vectors(job, bucket, plan))
     run.journal.rebuilt += _banned(plan)
-    with carried(job, EPISODES):
-        _gone(run, EPISODES, bucket, plan.going(EPISODES))
+    _gone(run, EPISODES, bucket, plan.going(EPISODES))
     for table in ORDER[1:]:
         _gone(run, table, bucket, plan.going(table))
     holds = run.told.wishes.holds
@@ -160,8 +161,11 @@ def _banned(plan: Plan) -> list[list[str | None]]:
 
 
 def _gone(run: _Run, table: Table, bucket: int, going: pl.DataFrame) -> None:
-    if remove(run.job, run.journal, table, bucket, going, match_of(table)):
-        run.touched.add(table.name)
+    if going.is_empty():
+        return
+    with carried(run.job, table) if table in EMBEDDED else nullcontext():
+        if remove(run.job, run.journal, table, bucket, going, match_of(table)):
+            run.touched.add(table.name)
 
 
 def _finished(run: _Run, method: str, seen: Seen) -> None:

@@ -117,11 +117,7 @@ def _commit(
     *,
     is_sealed: bool = False,
 ) -> None:
-    rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
-    if _has_sealed(lake, table) and not is_sealed:
-        from lake.crypto.frames import seal  # only where a lake is encrypted
-
-        rows = seal(lake, table, rows)
+    rows = _to_store(lake, table, frame, is_sealed=is_sealed)
     forget(lake, table)
     create_table(lake, table)
     removals = [_removal(name) for name in sorted(instead_of)]
@@ -152,6 +148,16 @@ def _commit(
     finally:
         forget(lake, table)
     sync_log(lake, table)
+
+
+def _to_store(lake: Lake, table: Table, frame: pl.DataFrame, *, is_sealed: bool) -> pl.DataFrame:
+    """The rows in the table's order, sealed where they have to be."""
+    rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
+    if is_sealed or not _has_sealed(lake, table):
+        return rows
+    from lake.crypto.frames import seal  # only where a lake is encrypted
+
+    return seal(lake, table, rows)
 
 
 def _has_sealed(lake: Lake, table: Table) -> bool:

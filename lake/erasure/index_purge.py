@@ -206,18 +206,27 @@ def _build(
     written = [removal.entry for removal in removals if removal.entry is not None]
     finished, checks = _checked(lake, manifest, name, linked, written, added, policy, inputs)
     _save(lake, finished)
+    told = {check.name: check.detail for check in checks}
+    return replace(
+        _summed(done, removals),
+        generation=name,
+        rows_after=finished.rows,
+        checks=told,
+        tables_linked=len(linked),
+        files_linked=files + sum(removal.files_shared for removal in removals),
+    )
+
+
+def _summed(done: IndexPurged, removals: list[Removal]) -> IndexPurged:
+    """What was done to the tables that lost or gained rows."""
+    gone = sum(removal.entry is None for removal in removals)
     return replace(
         done,
-        generation=name,
         rows_removed=sum(removal.rows_removed for removal in removals),
         rows_added=sum(removal.rows_added for removal in removals),
-        rows_after=finished.rows,
-        tables_linked=len(linked),
-        tables_rewritten=len(written),
-        tables_removed=len(removals) - len(written),
-        files_linked=files + sum(removal.files_shared for removal in removals),
+        tables_rewritten=len(removals) - gone,
+        tables_removed=gone,
         bytes_rewritten=sum(removal.bytes_rewritten for removal in removals),
-        checks={check.name: check.detail for check in checks},
     )
 
 

@@ -110,9 +110,10 @@ class FileReader:
         except FAULTS as error:
             finds.unreadable.append(Unreadable(key, f"no {kind}: {type(error).__name__}"))
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # Rust's; a library broke down over the bytes
-                raise
-            finds.unreadable.append(Unreadable(key, f"no {kind}: PanicException"))
+            if type(error).__name__ == "PanicException":  # Rust's; a library broke down over the bytes
+                finds.unreadable.append(Unreadable(key, f"no {kind}: PanicException"))
+                return
+            raise
 
     def _raw(self, finds: FileFinds, key: str, file: BinaryIO, *, is_packed: bool) -> int:
         """Search the bytes piece by piece; pieces overlap by a pattern and its neighbours."""

@@ -30,12 +30,17 @@ from tests.flows.erasing import (
     lake_of,
     people,
 )
-from tests.flows.lakes import AS_OF, CountingEmbedder, ingest, job_on, write
+from tests.flows.lakes import AS_OF, CountingEmbedder, content, ingest, job_on, write
 from tests.lake.crypto.sealed import sealed_lake
+from tests.lake.made import frame
 from transforms.schemas import (
+    COLD,
     EPISODES,
     FACTS,
+    FORGOTTEN,
+    MODEL_RESULTS,
     QUARANTINE,
+    RECALLS,
     STORED,
     SUMMARIES,
     VECTORS,
@@ -201,7 +206,7 @@ def test_a_lake_without_an_index(tmp_path: Path) -> None:
     assert holding(root(job), [*ANA, *GROUP]) == {}
 
 
-@pytest.mark.parametrize("tenant", ['o\'brien/../"co" 100% ü', "a=b&c\\d", "%2Facme"])
+@pytest.mark.parametrize("tenant", ['o\'brien/../"co" 100%2F ü=a&b\\d'])
 def test_a_tenant_named_with_quotes_and_slashes(tmp_path: Path, tenant: str) -> None:
     rows = [{**one, "tenant_id": tenant} for one in people()] + people()
     job = lake_of(job_on(tmp_path / "lake"), tmp_path, rows)
@@ -241,6 +246,39 @@ def test_refused_rows_go_by_what_they_name(job: Job) -> None:
     assert tables.scan(job.lake, QUARANTINE).collect().height == 3
     erase(job, user="ana")
     assert tables.scan(job.lake, QUARANTINE).collect()["user_id"].to_list() == ["ana2"]
+
+
+def test_recalls_answers_cold_and_forgotten_rows_go_too(job: Job) -> None:
+    lake, tenant = job.lake, {"tenant_id": "acme", "tenant_bucket": job.lake.bucket("acme")}
+    ids = {
+        user: tables.scan(lake, EPISODES)
+        .filter(pl.col("user_id") == user, pl.col("tenant_id") == "acme")
+        .collect()["episode_id"][0]
+        for user in ("ana", "ben")
+    }
+    for user, other in (("ana", "ben"), ("ben", "ana"), ("ben", "ben")):
+        shown = {**tenant, "user_id": user, "memory_id": ids[other], "call_id": f"{user}-{other}"}
+        tables.append(lake, RECALLS, frame(RECALLS, [shown]))
+    for user in ("ana", "ben"):
+        row = {**tenant, "user_id": user, "episode_id": f"cold-{user}", "content": f"the cold pond of {user}"}
+        tables.append(lake, COLD, frame(COLD, [row]))
+        tables.append(lake, FORGOTTEN, frame(FORGOTTEN, [{**row, "episode_id": f"lost-{user}"}]))
+        answer = {**tenant, "result_id": f"answer-{user}", "source_refs": [ids[user]], "answer": "words"}
+        tables.append(lake, MODEL_RESULTS, frame(MODEL_RESULTS, [answer]))
+    record = {"items": ["answer-ana", "answer-ben"], "left": ["answer-ana"], "key": "k"}
+    lake.storage.write("state/batches/k.json", json.dumps(record).encode())
+    lake.storage.write("exports/old.txt", people()[0]["content"].encode())
+    told = before(erase(job, user="ana"))
+    assert {n: told[n] for n in ("recalls", "cold", "forgotten", "model_results", "batches", "exports")} == {
+        "recalls": 2, "cold": 1, "forgotten": 1, "model_results": 1, "batches": 1, "exports": 1,
+    }  # fmt: skip
+    assert content(job, RECALLS)["call_id"].to_list() == ["ben-ben"]
+    assert content(job, COLD)["user_id"].to_list() == ["ben"]
+    assert content(job, FORGOTTEN)["user_id"].to_list() == ["ben"]
+    assert content(job, MODEL_RESULTS)["result_id"].to_list() == ["answer-ben"]
+    left = json.loads(lake.storage.read("state/batches/k.json") or b"")
+    assert (left["items"], left["left"]) == (["answer-ben"], [])
+    assert lake.storage.read("exports/old.txt") is None
 
 
 def test_landed_rows_go_and_none_comes_back(job: Job) -> None:

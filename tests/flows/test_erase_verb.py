@@ -182,6 +182,15 @@ def test_canaries_in_fields_that_nobody_indexes(tmp_path: Path) -> None:
     assert tables.scan(job.lake, EPISODES).collect()["content"].to_list() == ["A row of ben."]
 
 
+def test_a_killed_retention_leaves_no_name_behind(job: Job) -> None:
+    rebuilt = [["acme", "user:ana", "s2"], ["acme", "user:ben", "b1"]]
+    journal = {"run_id": "r", "removed": {}, "audit_seq": None, "rebuilt": rebuilt, "pending": None}
+    job.lake.storage.write("state/retaining.json", json.dumps(journal).encode())
+    assert erase(job, user="ana").outcome == "complete"
+    left = json.loads(job.lake.storage.read("state/retaining.json") or b"")
+    assert left["rebuilt"] == rebuilt[1:]
+
+
 def test_a_planted_text_of_somebody_elses_row_fails_the_proof(job: Job) -> None:
     with pytest.raises(CheckError, match="leaks"):
         erase(job, user="ana", canaries=["keep seven bees in the attic"])

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from lake import tables, upkeep
-from lake.crypto import opening
+from lake.crypto import frames, opening
 from lake.crypto.leftovers import drop_leftovers, leftovers
 from lake.lake import Lake
 from tests.flows.lakes import ingest, row, write
@@ -33,7 +33,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[str, ...]]]:
     """Rows and text columns of each call that opens."""
     calls: list[tuple[int, tuple[str, ...]]] = []
-    plain = opening.open_rows
+    plain = frames.open_rows
 
     def noted(lake: Lake, table: Any, rows: pl.DataFrame) -> Any:
         calls.append((rows.height, tuple(n for n in rows.columns if n in table.free_text)))
