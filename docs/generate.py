@@ -21,6 +21,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from flows.config import SourceConfig
+from lake.crypto.config import EncryptionConfig
 from lake.embedders.config import EmbedderConfig
 from lake.models.config import ModelConfig
 from transforms.policy import Policy
@@ -145,6 +146,7 @@ def configuration() -> str:
     parts[-1] += "\n| `lake` | text | null |  | Path or `s3://bucket/memory` of the lake. |\n"
     parts += _section("[embedder]", "embedder", EmbedderConfig)
     parts += _section("[model]", "model", ModelConfig)
+    parts += _section("[encryption]", "encryption", EncryptionConfig)
     parts += _section("[[sources]]", "sources", SourceConfig)
     for name, entry in Policy.model_fields.items():
         parts += _section(f"[{name}]", name, typing.cast("type[BaseModel]", entry.annotation))
