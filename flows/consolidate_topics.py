@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -46,10 +46,12 @@ def consolidate_topics(portion: Portion, counts: Counter[str]) -> Memberships:
     held = living.join(stood, on="topic_id", how="semi")
     joined = join(_waiting(portion, held, owners), stood, job.policy, job.space)
     now = pl.concat([held, joined.members])
-    done = _reviewed(portion, now, joined)
+    others = stood.join(joined.topics.select(OWNER).unique(), on=OWNER, how="anti")  # nothing of theirs waits
+    lost = alive(members).join(held, on="episode_id", how="anti")["topic_id"]
+    joined = replace(joined, topics=pl.concat([joined.topics, others.select(joined.topics.columns)]))
+    done = _reviewed(portion, now, joined, lost)
     now = pl.concat([now.join(done.members, on="episode_id", how="anti"), done.members])
-    others = stood.join(done.topics, on=OWNER, how="anti")  # nothing of theirs waits: they are as they were
-    found = pl.concat([done.topics, others]).join(now, on="topic_id", how="semi")
+    found = done.topics.join(now, on="topic_id", how="semi")
     portion.writer.revise(TOPICS, topics, found)
     moved = portion.writer.revise(TOPIC_MEMBERS, members, now)
     decided = pl.concat([joined.decisions, done.decisions])
@@ -72,12 +74,15 @@ def _waiting(portion: Portion, held: pl.DataFrame, owners: pl.DataFrame) -> pl.D
     return with_vectors(portion, portion.episodes(idle.select("episode_id")))
 
 
-def _reviewed(portion: Portion, members: pl.DataFrame, joined: Joined) -> Reviewed:
-    """Topics after those that have changed much, or lost an episode, were looked at whole."""
+def _reviewed(portion: Portion, members: pl.DataFrame, joined: Joined, lost: pl.Series) -> Reviewed:
+    """Topics after those that have changed much, or lost an episode, were looked at whole.
+
+    A topic that lost one is told by its size, too: a run that was killed may have written its members.
+    """
     sizes = members.filter(pl.col("topic_id") != "").group_by("topic_id").len("held")
     both = joined.topics.select("topic_id", "size").join(sizes, on="topic_id", how="left")
     shrunk = both.filter(pl.col("held").fill_null(0) < pl.col("size"))["topic_id"].to_list()
-    wanted = sorted({*joined.review, *shrunk})
+    wanted = sorted(({*joined.review, *shrunk, *lost}) & set(both["topic_id"]))
     if not wanted:
         return Reviewed(joined.topics, joined.members.clear(), joined.decisions.clear())
     rows = _looked_at(portion, members, wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,13 +22,11 @@ from flows.retain_around import (
     unneeded_topics,
 )
 from flows.retain_ledger import Lines, close_run
-from flows.retain_marks import carried
 from flows.retain_plan import Instructions, Plan, match_of, plan_bucket
 from flows.retain_remove import remove
 from flows.retain_state import Journal, Seen
-from lake import tables, upkeep
+from lake import hints, tables, upkeep
 from lake.opened import forget
-from transforms.embedding import EMBEDDED
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
@@ -163,14 +160,14 @@ def _banned(plan: Plan) -> list[list[str | None]]:
 def _gone(run: _Run, table: Table, bucket: int, going: pl.DataFrame) -> None:
     if going.is_empty():
         return
-    with carried(run.job, table) if table in EMBEDDED else nullcontext():
-        if remove(run.job, run.journal, table, bucket, going, match_of(table)):
-            run.touched.add(table.name)
+    if remove(run.job, run.journal, table, bucket, going, match_of(table)):
+        run.touched.add(table.name)
 
 
 def _finished(run: _Run, method: str, seen: Seen) -> None:
     """Derive anew what rested on a forbidden topic, close the ledger, tidy up, and remember."""
     job = run.job
+    hints.carry_over(job.lake)  # first: what follows must not read again what was only written anew
     if run.journal.rebuilt:
         schema = dict.fromkeys(_SESSION, pl.String())
         banned = pl.DataFrame(run.journal.rebuilt, schema=schema, orient="row").unique()
@@ -186,6 +183,7 @@ def _finished(run: _Run, method: str, seen: Seen) -> None:
         del seen.superseded[name]
     seen.superseded |= dict.fromkeys(run.touched, now.isoformat())
     tidy(job, *(_TABLES[name] for name in sorted(run.touched)))
+    hints.carry_over(job.lake)
     files = retain_state.files_by_bucket(job)
     for bucket, held in seen.buckets.items():
         if not held["files"]:

@@ -72,7 +72,7 @@ def orphaned_vectors(job: Job, bucket: int, plan: Plan) -> pl.DataFrame:
     held = tables.scan(job.lake, VECTORS, buckets=[bucket]).select(_ROW)
     found = held.join(free.lazy(), on=_ROW, how="semi").unique().collect()
     moment = instant(job.as_of)
-    return found.with_columns(tier=pl.lit(""), reason=pl.lit("orphaned"), due_at=moment)
+    return found.with_columns(tier=pl.lit(""), reason=pl.lit("orphaned"), due_at=moment, known_at=moment)
 
 
 _DERIVED = (FACTS, SUMMARIES, PROCEDURES)
@@ -122,7 +122,8 @@ def unneeded_topics(job: Job, bucket: int, holds: list[Subject]) -> dict[str, pl
     used = pl.concat([left.select("topic_id"), told])
     topics = revisions.latest(job.lake, TOPICS, buckets=[bucket]).join(used, on="topic_id", how="anti")
     free = topics.with_columns(session_id=pl.lit(None, pl.String)).filter(~is_held(holds, "topic_id"))
-    why = {"tier": pl.lit(""), "reason": pl.lit("orphaned"), "due_at": instant(job.as_of)}
+    now = instant(job.as_of)
+    why = {"tier": pl.lit(""), "reason": pl.lit("orphaned"), "due_at": now, "known_at": now}
     decided = revisions.latest(job.lake, DECISIONS, buckets=[bucket]).select("item_id")
     named = free.select("tenant_id", item_id="topic_id", **why)
     return {
@@ -139,9 +140,9 @@ def unneeded_forgotten(job: Job, bucket: int, holds: list[Subject]) -> pl.DataFr
         return listed
     cited = _cited(job, bucket).to_frame()
     free = listed.join(cited, on="episode_id", how="anti")
-    return free.filter(~is_held(holds, "episode_id")).select(
-        "episode_id", "tenant_id", tier=pl.lit(""), reason=pl.lit("orphaned"), due_at=instant(job.as_of)
-    )
+    now = instant(job.as_of)
+    why = {"tier": pl.lit(""), "reason": pl.lit("orphaned"), "due_at": now, "known_at": now}
+    return free.filter(~is_held(holds, "episode_id")).select("episode_id", "tenant_id", **why)
 
 
 def _cited(job: Job, bucket: int) -> pl.Series:

@@ -9,7 +9,7 @@ from datetime import datetime
 import polars as pl
 
 from flows.job import Job
-from flows.retain_remove import tier_expr
+from flows.retain_remove import known_expr, tier_expr
 from lake import revisions, tables
 from transforms import standing as wishes_of
 from transforms.forgetting.access import fold
@@ -55,7 +55,7 @@ _TEXTS = ("fact", "subject", "aspect", "object", "text", "trigger", "policy", "t
           "fix", "failure_reason", "tags", "query", "raw")  # fmt: skip
 """Texts of rows that are no episodes."""
 SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
-_VERDICT = ("tenant_id", "reason", "due_at", "next_at", "state")
+_VERDICT = ("tenant_id", "reason", "due_at", "known_at", "next_at", "state")
 _LIVING = (FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS)
 _TRACES = (RECALLS, QUARANTINE, MODEL_RESULTS)
 _TRACE_COLUMNS = {
@@ -86,8 +86,8 @@ class Plan:
     """Verdicts of one bucket.
 
     Args:
-        verdicts: By table: match columns, ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``state``,
-            ``next_at``, and of episodes and cold ones ``month``.
+        verdicts: By table: match columns, ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``known_at``
+            (when the lake got the row), ``state``, ``next_at``, and of episodes and cold ones ``month``.
         rows: How many were judged.
     """
 
@@ -126,12 +126,14 @@ def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
     counted = {EPISODES.name: episodes} | {t.name: found[t.name] for t in (FACTS, SUMMARIES, PROCEDURES)}
     for name, gone in surplus_rows(counted, job.policy).items():
         found[name] = evicted(counted[name], gone, KEYS[name], job.as_of)
+    found |= _with_known(found)
     found |= _claims(job, told, bucket, found[FACTS.name])
     found[LINEAGE.name] = _lineage(job, bucket, found)
     living = found[EPISODES.name].filter(pl.col("state") != "goes").select("episode_id")
     found |= {table.name: _traces(job, told, table, bucket, living, held) for table in _TRACES}
     found[COLD.name] = _cold(job, told, bucket)
-    tiered = {name: rows.with_columns(tier_expr(rows.columns)) for name, rows in found.items()}
+    columns = {name: rows.columns for name, rows in found.items()}
+    tiered = {n: rows.with_columns(tier_expr(columns[n]), known_expr(columns[n])) for n, rows in found.items()}
     return Plan(tiered, sum(rows.height for rows in tiered.values()))
 
 
@@ -142,7 +144,27 @@ def _access(job: Job, bucket: int) -> pl.LazyFrame:
 
 def _derived(job: Job, told: Instructions, table: Table, bucket: int) -> pl.DataFrame:
     """What stands of a derived table, with its lifetime."""
-    return dated(revisions.standing(job.lake, table, buckets=[bucket]), table, job.policy, told.wishes)
+    stood = revisions.standing(job.lake, table, buckets=[bucket])
+    return dated(stood.with_columns(known_expr(stood.columns)), table, job.policy, told.wishes)
+
+
+def _with_known(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Verdicts of tables that do not tell when the lake got a row, with when it got the last of its sources.
+
+    Null where none of them is there any more. Only rows past their time are looked at.
+    """
+    episodes, talks = found[EPISODES.name], found[CONVERSATIONS.name]
+    who = ["tenant_id", "owner", "session_id"]
+    came = episodes.group_by(who).agg(pl.col("known_at").max())
+    talks = talks.drop("known_at").join(came, on=who, how="left", nulls_equal=True, maintain_order="left")
+    named = [episodes.select("known_at", ref="episode_id"), talks.select("known_at", ref="conversation_id")]
+    sources, known = pl.concat(named), {CONVERSATIONS.name: talks}
+    for table in (ATTEMPTS, PROCEDURES):
+        rows, key = found[table.name], table.key[0]
+        refs = rows.filter(pl.col("reason") == "expired").select(key, ref="source_refs").explode("ref")
+        last = refs.join(sources, on="ref").group_by(key).agg(pl.col("known_at").max())
+        known[table.name] = rows.drop("known_at").join(last, on=key, how="left", maintain_order="left")
+    return known
 
 
 def _episodes(
@@ -150,7 +172,8 @@ def _episodes(
 ) -> pl.DataFrame:
     rows = tables.scan(job.lake, EPISODES, buckets=[bucket])
     banned = _forbidden_episodes(rows, told)
-    found = judged(rows.select(*LIGHT, "month"), access, job.policy, job.as_of, told.wishes, banned)
+    light = rows.select(*LIGHT, "month", known_at="ingested_at")
+    found = judged(light, access, job.policy, job.as_of, told.wishes, banned)
     live = summaries.filter(is_live(job.as_of))
     covered = live.select(episode_id="source_refs").explode("episode_id").drop_nulls()
     return with_capacity(found, covered, job.policy, job.as_of)
@@ -174,7 +197,7 @@ def _judged(job: Job, told: Instructions, name: str, rows: pl.DataFrame, held: p
 
 def _claims(job: Job, told: Instructions, bucket: int, facts: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Verdicts on claims, and on what was decided on those that go."""
-    claims = tables.scan(job.lake, CLAIMS, buckets=[bucket]).collect()
+    claims = tables.scan(job.lake, CLAIMS, buckets=[bucket]).with_columns(known_at="recorded_at").collect()
     banned = forbidden(claims, told.forbidding, _TEXTS) if told.forbidding else None
     found = claim_verdicts(claims, facts, job.policy, job.as_of, told.wishes, banned)
     gone = found.filter(pl.col("state") == "goes").select(*_VERDICT, item_id="claim_id")
@@ -208,7 +231,7 @@ def _traces(
 def _cold(job: Job, told: Instructions, bucket: int) -> pl.DataFrame:
     """Verdicts on episodes kept apart: they expire as the others do."""
     due = expiry_expr(job.policy.retention, told.wishes.periods, told.wishes.pins)
-    columns = ["episode_id", *SCOPE, "kind", "retention_tier", "expires_at", "event_at", "month"]
+    columns = ["episode_id", *SCOPE, "kind", "retention_tier", "expires_at", "event_at", "month", "ingested_at"]
     held = tables.scan(job.lake, COLD, buckets=[bucket])
     banned = _forbidden_episodes(held, told)
     rows = held.select(columns).with_columns(due).collect()

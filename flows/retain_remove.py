@@ -12,8 +12,7 @@ from flows.job import Job
 from flows.retain_state import Counts, Journal, key_of
 from lake import tables
 from lake.rights.subjects import salt, tenant_hash
-from transforms.forgetting.due import WAITING
-from transforms.schemas import RETENTION_TIERS, Table
+from transforms.schemas import INSTANT, RETENTION_TIERS, Table
 
 REWRITE_ROWS = 250_000
 """Rows read and written again by one commit, about; it bounds the memory."""
@@ -48,7 +47,7 @@ def remove(
         journal: Where each commit's counts are noted before it.
         table: Which.
         bucket: Which.
-        going: ``tenant_id``, ``tier``, ``reason``, ``due_at`` and the match columns of the rows; of a
+        going: ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``known_at`` and the match columns; of a
             revisioned table once a key, and all revisions of it go.
         match: Columns that name a row, or a key.
 
@@ -113,12 +112,16 @@ def _rewrite(
 
 
 def counted(job: Job, table: Table, rows: pl.DataFrame) -> dict[str, Counts]:
-    """Rows by line of the ledger, those late among them, and when the first of them was due."""
+    """Rows by line of the ledger, those late among them, and when the first of them was due.
+
+    Only a lifetime can be overrun: what goes for want of room, or because it is stale, is not late.
+    """
     found: dict[str, Counts] = {}
     if rows.is_empty():
         return found
     late_after = timedelta(seconds=job.policy.rights.late_after_seconds)
-    is_late = ~pl.col("reason").is_in(WAITING) & (pl.lit(job.as_of) - pl.col("due_at") > late_after)
+    since = pl.max_horizontal("due_at", "known_at")  # nothing can go before it came
+    is_late = (pl.col("reason") == "expired") & (pl.lit(job.as_of) - since > late_after)
     grouped = rows.group_by("tenant_id", "tier", "reason").agg(
         rows=pl.len(), late=is_late.sum(), due_at=pl.col("due_at").min()
     )
@@ -127,6 +130,12 @@ def counted(job: Job, table: Table, rows: pl.DataFrame) -> dict[str, Counts]:
         name = key_of(tenant_hash(key, tenant) if tenant else "", table.name, tier, reason)
         found[name] = {"rows": count, "late": late, "due_at": due.isoformat() if due else None}
     return found
+
+
+def known_expr(columns: Iterable[str]) -> pl.Expr:
+    """When the lake got a row, where its table knows; null where it does not."""
+    times = [name for name in ("known_at", "ingested_at", "recorded_at") if name in columns]
+    return (pl.col(times[0]) if times else pl.lit(None, INSTANT)).alias("known_at")
 
 
 def tier_expr(columns: Iterable[str]) -> pl.Expr:

@@ -99,12 +99,13 @@ def reasons_in_code() -> set[str]:
     found = {name for name, _, _ in _rules(Policy(), datetime(2026, 1, 1, tzinfo=UTC), None)}
     for folder in ("transforms", "flows"):
         for file in (ROOT / folder).rglob("*.py"):
-            if file.name not in ("packing.py", "scoring.py") and not DERIVES & set(file.parts):
+            is_other = file.name in ("packing.py", "scoring.py") or file.name.startswith("retain")
+            if not is_other and not DERIVES & set(file.parts):
                 found.update(_reasons(ast.parse(file.read_text("utf-8"))))
     return found
 
 
-DERIVES = {"claims", "facts", "topics", "summaries", "skills"}
+DERIVES = {"claims", "facts", "topics", "summaries", "skills", "forgetting"}
 """Folders whose reasons are those of decisions, as those of packing and scoring are of a context."""
 
 

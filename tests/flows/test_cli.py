@@ -41,6 +41,21 @@ VERBS = (
     "doctor",
     "formats",
     "demo",
+    "pin",
+    "unpin",
+    "hold",
+    "release",
+    "opt-out",
+    "opt-in",
+    "forbid-topic",
+    "allow-topic",
+    "period",
+    "correct",
+    "requests",
+    "erase",
+    "export",
+    "report",
+    "keys",
 )
 HEAVY = (
     "polars",
@@ -96,6 +111,15 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
         "decay": scope | {"--out"},
         "retain": {"--dry-run"},
         "cold": scope | {"--restore"},
+        "erase": scope | {"--memory", "--basis", "--yes", "--alias", "--canary", "--resume", "--verify"},
+        "export": scope | {"--out", "--force"},
+        "pin": scope | {"--basis", "--requested-by"},
+        "hold": scope | {"--memory", "--tenant-wide", "--basis"},
+        "correct": scope | {"--to", "--object", "--yes"},
+        "forbid-topic": scope,
+        "opt-out": scope,
+        "report": {"--out"},
+        "keys": scope | {"--data", "--yes"},
     }
     for verb in VERBS:
         assert shared | wanted.get(verb, set()) <= set(flags(verb))

@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.__main__ import main
+from flows.demo import sample_sources
+from flows.ingest import run_ingest
 from lake import revisions, tables
 from lake.lake import open_lake
 from lake.recall import Recall
-from tests.flows.lakes import REPOSITORY, Command, files_below
+from tests.flows.lakes import REPOSITORY, Command, files_below, job_on
 from transforms import ids
 from transforms.memories import live
 from transforms.policy import Policy
@@ -59,12 +61,18 @@ def episodes(demo: dict[str, Any]) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def ids_by_natural(episodes: pl.DataFrame) -> dict[str, set[str]]:
+def landed(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    """All episodes of the samples, those too that the demo's night forgets."""
+    job = job_on(tmp_path_factory.mktemp("landed") / "lake")
+    run_ingest(job, sample_sources(SAMPLES, job))
+    return tables.scan(job.lake, EPISODES).collect()
+
+
+@pytest.fixture(scope="module")
+def ids_by_natural(landed: pl.DataFrame) -> dict[str, set[str]]:
     """Episode ids of each id in the samples' own JSON lines, found by file and line."""
     found: dict[str, set[str]] = {}
-    places = {
-        (f, n): e for f, n, e in episodes.select("source_file", "source_line", "episode_id").iter_rows()
-    }
+    places = {(f, n): e for f, n, e in landed.select("source_file", "source_line", "episode_id").iter_rows()}
     for entry in MANIFEST:
         if entry["format"] != "slowwave-jsonl":
             continue
@@ -139,16 +147,16 @@ def test_a_planted_change_supersedes_what_was_said_before(
     before: str,
     after: str,
     demo: dict[str, Any],
-    episodes: pl.DataFrame,
+    landed: pl.DataFrame,
     ids_by_natural: dict[str, set[str]],
 ) -> None:
     """A fact is never read from the assistant's words; where it only passed a tool's on, the tool's count."""
     facts = revisions.standing(demo["lake"], FACTS)
 
     def resting_on(natural: str) -> list[dict[str, Any]]:
-        rows = episodes.filter(pl.col("episode_id").is_in(ids_by_natural[natural]))
+        rows = landed.filter(pl.col("episode_id").is_in(ids_by_natural[natural]))
         if rows["role"][0] == "assistant":
-            session = episodes.join(rows, on=["tenant_id", "user_id", "session_id"], how="semi")
+            session = landed.join(rows, on=["tenant_id", "user_id", "session_id"], how="semi")
             rows = session.filter(pl.col("role") == "tool")
         named = rows["episode_id"].to_list()
         rows = facts.filter(pl.col("source_refs").list.set_intersection(named).list.len() > 0)

@@ -389,11 +389,43 @@ def test_late_is_what_went_more_than_the_grace_period_after_it_was_due(tmp_path:
     job = landed(
         job_on(tmp_path / "lake"),
         tmp_path,
-        row(1, expires_at=(AS_OF - timedelta(hours=23)).isoformat()),
-        row(2, expires_at=(AS_OF - timedelta(hours=25)).isoformat()),
+        row(1, expires_at=(AS_OF + timedelta(hours=2)).isoformat()),
+        row(2, expires_at=(AS_OF + timedelta(hours=1)).isoformat()),
     )
-    assert run_retain(job).detail["late"] == 1
+    assert run_retain(after(job, 1 + 1.5 / 24)).detail["late"] == 1
     assert ledger(job, "rows_removed", "rows_late") == [("expired", "medium_term", 2, 1)]
+
+
+def test_what_was_past_its_time_when_it_came_is_not_late_before_the_grace_period_is_over(
+    tmp_path: Path,
+) -> None:
+    due = AS_OF - 50 * DAY
+    job = landed(job_on(tmp_path / "lake"), tmp_path, row(1, expires_at=due.isoformat()))
+    assert run_retain(after(job, 1, is_dry=True)).detail["late"] == 0
+    assert run_retain(after(job, 1.1, is_dry=True)).detail["late"] == 1
+    assert run_retain(after(job, 1)).detail["late"] == 0
+    assert ledger(job, "rows_removed", "rows_late", "oldest_due_at") == [("expired", "medium_term", 1, 0, due)]
+
+
+def test_history_that_came_late_makes_nothing_late_that_was_derived_of_it(
+    slept: Slept, tmp_path: Path
+) -> None:
+    """The same rows come in one night, their lifetimes over: neither they nor their facts are late."""
+    given = policy(retention=dict.fromkeys(("long_term_seconds", "permanent_seconds", "medium_term_seconds"), 60))
+    job = after(slept(tmp_path), 0.5, policy=given)
+    result = run_retain(job)
+    assert {"episodes", "facts", "claims", "lineage", "summaries"} <= set(result.detail["removed"])
+    late = content(job, REMOVALS).filter(pl.col("rows_late") > 0).select("table", "reason")
+    assert late.rows() == []
+
+
+def test_only_a_lifetime_can_be_overrun(tmp_path: Path) -> None:
+    """Cold for ten days past the span, with nobody to look: no lifetime was broken."""
+    job = landed(job_on(tmp_path / "lake"), tmp_path, row(1))
+    cold = after(job, 40, policy=policy(cold={"after_days": 30}, staleness={"is_enabled": False}))
+    result = run_retain(cold)
+    assert result.detail["removed"]["episodes"] == {"cold": 1}
+    assert result.detail["late"] == 0
 
 
 def test_an_expired_row_is_not_published_before_and_not_counted_after(tmp_path: Path) -> None:

@@ -184,14 +184,14 @@ def claim_verdicts(
     """Claims with their verdict: they go with their fact; one that ended in none goes at its own time.
 
     Args:
-        claims: ``schemas.CLAIMS`` of whole owners.
-        facts: Judged rows of ``schemas.FACTS``: all that stand.
+        claims: ``schemas.CLAIMS`` of whole owners, with ``known_at``.
+        facts: Judged rows of ``schemas.FACTS``, with ``known_at``: all that stand.
         policy: Section retention, and the tier of facts.
         as_of: The instant.
         wishes: Periods and holds.
         is_forbidden: By claim, whether it mentions a topic that its person has forbidden.
     """
-    cited = facts.select("state", "reason", "due_at", claim_id="claim_ids").explode("claim_id")
+    cited = facts.select("state", "reason", "due_at", "known_at", claim_id="claim_ids").explode("claim_id")
     going = cited.filter(pl.col("state") == "goes")
     kept = cited.filter(pl.col("state") != "goes").select("claim_id").unique()
     with_fact = going.join(kept, on="claim_id", how="anti").unique("claim_id", keep="first")
@@ -201,14 +201,15 @@ def claim_verdicts(
     rows = judged_rows(rows, as_of, wishes, key="claim_id", is_forbidden=is_forbidden)
     is_banned = (pl.col("reason") == "forbidden_topic").fill_null(False)
     is_kept = pl.col("claim_id").is_in(kept["claim_id"].implode()) & ~is_banned
-    named = with_fact.select("claim_id", fact_reason="reason", fact_due_at="due_at")
+    named = with_fact.select("claim_id", fact_reason="reason", fact_due_at="due_at", fact_known_at="known_at")
     joined = rows.join(named, on="claim_id", how="left", maintain_order="left")
     return stated(
         joined.with_columns(
             reason=pl.when(~is_kept).then(pl.coalesce("fact_reason", "reason")),
             due_at=pl.when(~is_kept).then(pl.coalesce("fact_due_at", "due_at")),
+            known_at=pl.coalesce("fact_known_at", "known_at"),
             next_at=pl.when(~is_kept).then("next_at"),
-        ).drop("fact_reason", "fact_due_at")
+        ).drop("fact_reason", "fact_due_at", "fact_known_at")
     )
 
 
