@@ -24,6 +24,7 @@ from lake.rights import audit, requests, tombstones
 from lake.rights.requests import Request
 from lake.rights.subjects import salt, subject_hash
 from transforms.errors import BusyError, CheckError, SlowwaveError
+from transforms.legal_bases import basis_of
 from transforms.schemas import REQUESTS, RUNS
 from transforms.subjects import Subject
 
@@ -47,7 +48,7 @@ def run_erase(
     Args:
         job: The run.
         subject: Whom or what.
-        basis: Legal basis, such as ``gdpr_art_17``; stands in the certificate.
+        basis: Legal basis (``transforms.legal_bases``); stands in the certificate.
         requested_by: One of ``rights_tables.REQUESTERS``.
         aliases: Further names of a user, under which it spoke in rows that name no user.
         canaries: Texts that must be in no file afterwards.
@@ -57,6 +58,7 @@ def run_erase(
         The certificate; its outcome is ``complete``, or ``held`` where a legal hold keeps rows.
 
     Raises:
+        UsageError: The basis is none of the list.
         BusyError: Another run holds the lake; the request is recorded, and the next night completes it.
         CheckError: Reading back found something; the request stays open and is tried again.
     """
@@ -80,11 +82,17 @@ def record(
     aliases: Sequence[str] = (),
     canaries: Sequence[str] = (),
 ) -> Request:
-    """Record a request and refuse the subject from now on; durable when it returns."""
+    """Record a request and refuse the subject from now on; durable when it returns.
+
+    Raises:
+        UsageError: The basis is none of the list.
+    """
     now = datetime.now(UTC)
     due = now + timedelta(days=job.policy.rights.erase_due_days)
     details = {"aliases": sorted(set(aliases)), "canaries": sorted(set(canaries))}
-    opened = requests.open_request(job.lake, KIND, subject, basis, requested_by, now, due, details)
+    opened = requests.open_request(
+        job.lake, KIND, subject, basis_of(basis), requested_by, now, due, details
+    )
     tombstones.place(job.lake, subject, None, opened.request_id)
     _audit(job, opened, "erase_requested", {"due": due.isoformat(timespec="seconds")})
     return opened

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
+
+import polars as pl
 
 from flows.erase_work import Work
 from flows.notes import hint
 from flows.retain_state import JOURNAL
-from lake.rights import standing
+from lake.rights import requests, standing
+from lake.rights.requests import Request
 from lake.rights.subjects import salt, subject_hash
+from transforms.erasure import SPOKEN_COLUMNS
 from transforms.standing import Standing
 from transforms.subjects import Subject
 
 FILES = ("exports", "reports")
 """Folders of files that jobs wrote for people to take away."""
 BATCHES = "state/batches"
+_LASTING = frozenset({"erase", "hold", "release", "opt_out", "opt_in"})
+"""Kinds of requests that an erasure leaves open: whether the subject may be kept is not answered by it."""
 
 
 def instructions(work: Work) -> list[tuple[Standing, Standing]]:
@@ -39,6 +46,30 @@ def covers(subject: Subject, other: Subject) -> bool:
     if subject.kind == "memory" or other.kind == "memory":
         return subject == other
     return all(getattr(subject, n) in (None, getattr(other, n)) for n in ("user", "agent", "session"))
+
+
+def overtaken(work: Work) -> list[Request]:
+    """Open requests about the subject that an erasure leaves nothing to do for; they hold ids and content.
+
+    A correction that waits for this very erasure goes on after it.
+    """
+    found = []
+    for one in requests.open_requests(work.lake):
+        is_mine = one.subject.tenant == work.tenant and covers(work.aim.subject, one.subject)
+        waits = one.details.get("erase_request") == work.request.request_id
+        if one.kind not in _LASTING and not waits and (is_mine or _lands_for(work, one)):
+            found.append(one)
+    return found
+
+
+def _lands_for(work: Work, request: Request) -> bool:
+    """Whether a correction's row would be one of the subject's."""
+    row, names = request.details.get("row"), (*SPOKEN_COLUMNS, "event_at")
+    if not isinstance(row, dict) or work.aim.subject.memory is not None:
+        return False
+    told = {name: row.get(name) if isinstance(row.get(name), str) else None for name in names}
+    frame = pl.DataFrame([told], schema=dict.fromkeys(names, pl.String))
+    return bool(frame.select(work.aim.is_aimed(has_speaker=True) & ~work.aim.is_held()).item())
 
 
 def files(work: Work) -> list[str]:
@@ -84,11 +115,13 @@ def journal(work: Work) -> dict[str, bytes]:
 def drop_objects(work: Work) -> None:
     """Count, keep the counts, and take everything of this kind out."""
     changed, dropped, records = instructions(work), files(work), {**batches(work), **journal(work)}
+    closed = overtaken(work)
     for name, number in (
         ("standing", len(changed)),
         ("exports", sum(key.startswith("exports/") for key in dropped)),
         ("reports", sum(key.startswith("reports/") for key in dropped)),
         ("batches", len(records)),
+        ("requests", len(closed)),
     ):
         note(work, name, number)
     work.save()
@@ -98,6 +131,9 @@ def drop_objects(work: Work) -> None:
         work.lake.storage.delete(key)
     for key, raw in records.items():
         work.lake.storage.write(key, raw)
+    for request in closed:
+        told = {"erase_request": work.request.request_id}
+        requests.update(work.lake, request, "done", told, datetime.now(UTC))
 
 
 def note(work: Work, store: str, before: int) -> None:

@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
+
 from flows.erase_judge import Judge
+from flows.erase_labels import stray_terms
 from flows.erase_landing import landed
+from flows.erase_objects import overtaken
 from flows.erase_rules import EPISODE_TABLES, OWNED, all_rules, held_rule
 from flows.erase_targets import find
 from flows.erase_vectors import stray_vectors
+from flows.erase_words import plain_pages, vocabulary
 from flows.erase_work import Work, work_of
 from flows.job import Job
 from lake import tables
-from lake.erasure.removal import count
+from lake.erasure.removal import count, matching
 from lake.index import Generation, load_manifest
 from lake.index_record import readable_pointer
 from lake.readback.needles import Needles
@@ -23,10 +28,9 @@ from lake.readback.result import ReadBack
 from lake.rights import requests, standing
 from lake.rights.requests import Request
 from lake.scope import literal
-from transforms.derived import CLAIM_SOURCES, OPERATIONS, POLARITIES, SENTIMENTS
 from transforms.erasure import searchable
 from transforms.errors import CheckError
-from transforms.schemas import MEMORIES, STORED, VECTORS
+from transforms.schemas import VECTORS
 from transforms.subjects import Subject
 
 METHOD = (
@@ -34,13 +38,6 @@ METHOD = (
     " decoded, for ids, names, sentences and planted texts."
 )
 SHOWN = 3
-_FORMAT_WORDS = frozenset(
-    "add remove metaData protocol commitInfo txn path size partitionValues modificationTime dataChange stats"  # noqa: SIM905
-    " numRecords schema root struct type name nullable metadata fields string integer long float double"
-    " boolean timestamp array element list item map key value keys version data file files operation parquet"
-    " delta lance arrow pandas polars zstd none null true false default main index payload slowwave".split()
-)
-"""Words of the formats themselves, which stand in every lake."""
 LEAST_SESSION_CHARS = 12
 """A shorter session id, such as ``s1``, is too common to be looked for in bytes."""
 
@@ -103,6 +100,8 @@ def rows_left(work: Work, gone: frozenset[str]) -> dict[str, int]:
     left[VECTORS.name] = stray_vectors(work)
     left["landing"] = sum(lines for _, lines in landed(work).values())
     left["index"] = _index_rows(work, gone)
+    left["requests"] = len(overtaken(work))
+    left["labels"] = stray_terms(work)
     return left
 
 
@@ -126,16 +125,18 @@ _MOST_ASKED = 1_000
 
 
 def gone_ids(work: Work) -> frozenset[str]:
-    """Ids of what is erased; a derived row that was derived anew under its old id is none of it."""
+    """Ids of what is erased; none of what a hold keeps, or what was derived anew under its old id."""
     standing_ids: set[str] = set()
+    named = pl.Series([work.aim.subject.memory or ""])
     for table in OWNED:
         key = table.key[0]
-        wanted = work.values("derived").alias(key).to_frame().lazy()
+        wanted = pl.concat([work.values("derived", "derived_named"), named]).alias(key).to_frame().lazy()
         held = tables.scan(work.lake, table, buckets=work.buckets).select(key)
         standing_ids |= set(held.join(wanted, on=key, how="semi").collect()[key])
-    derived = set(work.values("derived", "derived_named")) - standing_ids
-    named = {work.aim.subject.memory} - {None, *standing_ids}
-    return frozenset({*derived, *work.values("episode", "claim"), *(name for name in named if name)})
+    for table in EPISODE_TABLES:
+        standing_ids |= set(matching(work.lake, held_rule(work, table), ["episode_id"])["episode_id"])
+    derived = {*work.values("derived", "derived_named"), *named} - {"", *standing_ids}
+    return frozenset({*derived, *work.values("episode", "claim")})
 
 
 def needles_of(work: Work, gone: frozenset[str]) -> Needles:
@@ -143,23 +144,17 @@ def needles_of(work: Work, gone: frozenset[str]) -> Needles:
     sessions = [s for s in work.values("session_gone") if len(s) >= LEAST_SESSION_CHARS]
     names = [] if work.aim.subject.kind == "memory" else [*work.aim.names, *sessions]
     texts = [*work.values("text"), *work.values("derived_text"), *work.canaries]
-    return Needles(gone, tuple(searchable(names, vocabulary())), tuple(dict.fromkeys(texts)))
-
-
-def vocabulary() -> set[str]:
-    """Words that every lake is written with."""
-    words = {*_FORMAT_WORDS, *OPERATIONS, *POLARITIES, *SENTIMENTS, *CLAIM_SOURCES}
-    for table in (*STORED, MEMORIES):
-        words |= {table.name, *table.names}
-        words |= {value for column in table.columns for value in column.allowed}
-    return words
+    return Needles(gone, tuple(searchable(names, vocabulary(work.lake))), tuple(dict.fromkeys(texts)))
 
 
 def excepted(work: Work) -> list[str]:
-    """Files that name the subject and stay: open requests, and the instruction that holds it."""
+    """Files that name the subject and stay: open requests, and the instruction that holds it.
+
+    So are pages of certificates that say nothing but what their JSON says, which is searched.
+    """
     keys = [entry.key for entry in work.lake.storage.entries(requests.PREFIX)]
     held = [standing.key_of(work.lake, subject) for subject in work.aim.holds]
-    return sorted({*keys, *held})
+    return sorted({*keys, *held, *plain_pages(work.lake)})
 
 
 def look_again(

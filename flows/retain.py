@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from flows.retain_plan import Instructions, Plan, match_of, plan_bucket
 from flows.retain_remove import remove
 from flows.retain_state import Journal, Seen
 from lake import hints, tables, upkeep
+from lake.crypto.leftovers import drop_leftovers
 from lake.opened import forget
 from transforms.schemas import (
     ATTEMPTS,
@@ -116,7 +118,8 @@ def _due(job: Job, seen: Seen) -> list[int]:
 
 
 def _begun(job: Job, told: Instructions) -> _Run:
-    run_id = secrets.token_hex(16)
+    # Later runs have greater ids: of two at one as-of the ledger tells which was the later.
+    run_id = f"{time.time_ns() // 1_000:016x}{secrets.token_hex(8)}"
     journal = Journal(job, run_id) if job.is_dry else retain_state.resumed(job, run_id)
     return _Run(job, told, journal)
 
@@ -177,6 +180,7 @@ def _finished(run: _Run, method: str, seen: Seen) -> None:
         for table in STORED:  # it has written beside what this block holds open
             forget(job.lake, table)
     close_run(job, run.journal, run.lines)
+    run.touched |= drop_leftovers(job.lake).keys()  # of an encrypted lake that was put back from a backup
     now = datetime.now(UTC)
     for name in _vacuumable(job, seen):
         upkeep.vacuum(job.lake, _TABLES[name], job.policy.ingest.vacuum_after_hours)

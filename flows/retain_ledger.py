@@ -12,9 +12,10 @@ import polars as pl
 from flows.job import Job
 from flows.retain_plan import Plan, match_of
 from flows.retain_remove import counted
-from flows.retain_state import Counts, Journal, added
+from flows.retain_state import Counts, Journal, added, key_of
 from lake import tables
 from lake.rights import audit
+from lake.rights.subjects import salt, tenant_hash
 from transforms.schemas import REMOVALS, STORED
 
 IDS_SHOWN = 20
@@ -27,12 +28,14 @@ class Lines:
     """Counts of a run by line of the ledger, and for a dry run what would go.
 
     Attributes:
+        tenants: Hashes of all whose rows were judged.
         held: Rows under legal hold, by ``retain_state.key_of``.
         waiting: Rows that wait for their summary.
         going: Rows that go.
         shown: For a dry run: tenant, table, tier, reason, rows and some ids of each line.
     """
 
+    tenants: set[str] = field(default_factory=set)
     held: dict[str, Counts] = field(default_factory=dict)
     waiting: dict[str, Counts] = field(default_factory=dict)
     going: dict[str, Counts] = field(default_factory=dict)
@@ -40,6 +43,9 @@ class Lines:
 
     def add(self, job: Job, plan: Plan) -> None:
         """Take up the verdicts of a bucket."""
+        named = pl.concat([rows.select("tenant_id") for rows in plan.verdicts.values()]).unique()
+        key = salt(job.lake)
+        self.tenants |= {tenant_hash(key, tenant) if tenant else "" for (tenant,) in named.iter_rows()}
         for name, rows in plan.verdicts.items():
             due = rows.filter(pl.col("state") != "stays")
             for state, lines in (("held", self.held), ("waiting", self.waiting), ("goes", self.going)):
@@ -113,10 +119,10 @@ def close_run(job: Job, journal: Journal, lines: Lines) -> None:
 
 
 def _ledger(job: Job, journal: Journal, lines: Lines) -> pl.DataFrame:
-    """Rows of ``schemas.REMOVALS``."""
+    """Rows of ``schemas.REMOVALS``; where nothing waits any more, one says so."""
     nothing: Counts = {"rows": 0, "late": 0, "due_at": None}
     found = []
-    for key in sorted({*journal.removed, *lines.held, *lines.waiting}):
+    for key in sorted({*journal.removed, *lines.held, *lines.waiting, *_waited(job, lines)}):
         gone, held, waiting = (one.get(key, nothing) for one in (journal.removed, lines.held, lines.waiting))
         tenant_hash, table, tier, reason = key.split("|")
         moments = [one["due_at"] for one in (gone, held, waiting) if one["due_at"]]
@@ -137,6 +143,16 @@ def _ledger(job: Job, journal: Journal, lines: Lines) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(found, schema=REMOVALS.polars)
+
+
+def _waited(job: Job, lines: Lines) -> list[str]:
+    """Lines of the tenants that were judged in which something waited when it was last looked at."""
+    known = tables.scan(job.lake, REMOVALS).filter(pl.col("tenant_hash").is_in(list(lines.tenants)))
+    line = ["tenant_hash", "table", "tier", "reason"]
+    order = pl.struct("as_of_at", "run_id")
+    last = known.group_by(line).agg(pl.col("rows_waiting").sort_by(order).last())
+    waited = last.filter(pl.col("rows_waiting") > 0).select(line).collect()
+    return [key_of(*names) for names in waited.iter_rows()]
 
 
 def _audit(job: Job, journal: Journal, rows: pl.DataFrame) -> None:

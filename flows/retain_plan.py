@@ -133,7 +133,9 @@ def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
     found |= {table.name: _traces(job, told, table, bucket, living, held) for table in _TRACES}
     found[COLD.name] = _cold(job, told, bucket)
     columns = {name: rows.columns for name, rows in found.items()}
-    tiered = {n: rows.with_columns(tier_expr(columns[n]), known_expr(columns[n])) for n, rows in found.items()}
+    tiered = {
+        n: rows.with_columns(tier_expr(columns[n]), known_expr(columns[n])) for n, rows in found.items()
+    }
     return Plan(tiered, sum(rows.height for rows in tiered.values()))
 
 
@@ -231,7 +233,16 @@ def _traces(
 def _cold(job: Job, told: Instructions, bucket: int) -> pl.DataFrame:
     """Verdicts on episodes kept apart: they expire as the others do."""
     due = expiry_expr(job.policy.retention, told.wishes.periods, told.wishes.pins)
-    columns = ["episode_id", *SCOPE, "kind", "retention_tier", "expires_at", "event_at", "month", "ingested_at"]
+    columns = [
+        "episode_id",
+        *SCOPE,
+        "kind",
+        "retention_tier",
+        "expires_at",
+        "event_at",
+        "month",
+        "ingested_at",
+    ]
     held = tables.scan(job.lake, COLD, buckets=[bucket])
     banned = _forbidden_episodes(held, told)
     rows = held.select(columns).with_columns(due).collect()

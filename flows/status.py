@@ -13,20 +13,19 @@ from flows.rights_list import counts_line, rights_counts
 from flows.setup import Output
 from lake import landing, queries, tables
 from lake.index import load_manifest, read_pointer
+from lake.rights.standing import load_all
+from transforms import standing
 from transforms.derived_memories import PUBLISHED
 from transforms.errors import LakeError
+from transforms.retention import expiry_expr
 from transforms.schemas import EPISODES, STORED
 
 
 def status_of(job: Job) -> Output:
     """Counts by tenant, quarantine by reason, vectors by model, the live index and the backlog."""
     lake = job.lake
-    ttl = job.policy.retention.ttl_seconds()
-    retention = pl.DataFrame(
-        {"retention_tier": list(ttl), "ttl_seconds": list(ttl.values())},
-        schema_overrides={"ttl_seconds": pl.Int64},
-    )
-    episodes = queries.query(lake, "episode_counts", {"as_of": job.as_of}, extra={"retention": retention})
+    lifetimes = {"lifetimes": _lifetimes(job)}
+    episodes = queries.query(lake, "episode_counts", {"as_of": job.as_of}, extra=lifetimes)
     data: dict[str, Any] = {
         "lake": lake.uri,
         "as_of": job.as_of.isoformat(),
@@ -41,6 +40,14 @@ def status_of(job: Job) -> Output:
         "landed_segments": len([e for e in lake.storage.entries(landing.PREFIX) if e.size_bytes]),
     }
     return Output(data, "\n\n".join(_parts(data)))
+
+
+def _lifetimes(job: Job) -> pl.DataFrame:
+    """Episodes with when each of them expires: by tier, kind, own date, and its person's wishes."""
+    told = load_all(job.lake)
+    due = expiry_expr(job.policy.retention, standing.periods(told), standing.pins(told))
+    columns = queries.statement("episode_counts").inputs["lifetimes"]
+    return tables.scan(job.lake, EPISODES).with_columns(due).select(columns).collect(engine="streaming")
 
 
 def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:

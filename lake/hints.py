@@ -1,8 +1,8 @@
 """Hints kept beside the tables, carried over commits that brought no new rows.
 
 A hint says up to which commit of a table a job has been through it. A commit that takes files away puts
-rows that were there already in their place (an erasure, retention, a purge, a compaction), so a job that had been
-through the table before has been through it after. Without this the next night would read everything
+rows that were there already in their place (erasure, retention, a purge, a compaction), so a job that had
+been through the table before has been through it after. Without this the next night would read everything
 that was written anew. Nothing else is needed: which commits are such is told by the table's own log, so a
 run that was killed anywhere carries the hints over when it is run again.
 """

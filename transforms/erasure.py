@@ -37,6 +37,8 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 LEAST_CHARS = 24
 LEAST_WORDS = 4
 """A shorter sentence says nothing about who said it: "yes please" stands in every lake."""
+MOST_DIGITS = 8
+"""A longer number is somebody's own: no table has as many rows, and no file as many bytes, by chance."""
 MOST_BYTES = 64
 """Of a sentence that is looked for: its first part tells it apart, and a longer one may be cut somewhere."""
 _END = re.compile(r"(?<=[.!?…。！？])\s+|[\r\n]+")
@@ -249,7 +251,14 @@ def _refs(rows: pl.DataFrame) -> list[str]:
 def searchable(names: Iterable[str], vocabulary: Collection[str]) -> list[str]:
     """Names that can be looked for in bytes: not the words that every lake is written with.
 
-    A user called ``user`` or ``content`` is looked for in rows only.
+    A user called ``user``, ``content``, ``7`` or ``2026-03`` is looked for in rows only.
     """
     known = {word.lower() for word in vocabulary}
-    return sorted({name for name in names if name.strip() and name.strip().lower() not in known})
+    told = ((name, name.strip().lower()) for name in names)
+    return sorted({name for name, plain in told if plain and plain not in known and not _is_count(plain)})
+
+
+def _is_count(name: str) -> bool:
+    """Whether a name could be a count, a size or a date, of which every file is full."""
+    digits = sum(character.isdigit() for character in name)
+    return 0 < digits <= MOST_DIGITS and not any(character.isalpha() for character in name)

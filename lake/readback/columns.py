@@ -1,9 +1,13 @@
-"""Finds in decoded columns, by row: every string and binary leaf, however deep it is nested."""
+"""Finds in decoded columns, by row: every string and binary leaf, however deep it is nested.
+
+Small columns are searched together: what a search costs besides its bytes is paid once for a batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,8 @@ from lake.readback.needles import CLASSES, IDENTIFIERS, Needles, is_searched_in_
 ID_COLUMNS = frozenset({"tenant_id", "user_id", "agent_id", "session_id", "owner"})
 """Here an identifier must be the whole value, or what follows ``user:`` or ``agent:``."""
 _OWNERS = ("", "user:", "agent:")
+_JOINED_BYTES = 1 << 20
+"""Columns are searched together up to this size."""
 
 Rows = NDArray[np.int64]
 
@@ -45,49 +51,76 @@ class ColumnSearch:
 
     def batch(self, batch: pa.RecordBatch) -> tuple[list[Find], int]:
         """Finds in a batch by row and column, and the decoded bytes that were looked at."""
-        found: set[Find] = set()
-        size = 0
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            for leaf, rows in leaves(column):
-                size += leaf.nbytes
-                found.update(self.leaf(name, leaf, rows))
-        return sorted(found), size
+        named = zip(batch.schema.names, batch.columns, strict=True)
+        return self.search((name, *leaf) for name, column in named for leaf in leaves(column))
 
-    def leaf(self, name: str, leaf: pa.Array, rows: Rows | None) -> Iterator[Find]:
-        """Finds in an array of strings.
+    def search(self, columns: Iterable[tuple[str, pa.Array, Rows | None]]) -> tuple[list[Find], int]:
+        """Finds in columns by row and column, and the bytes that were looked at.
 
         Args:
-            name: Of its column.
-            leaf: The strings or bytes.
-            rows: Row of each; None: their own places.
+            columns: Name of each, its strings or bytes, and the row of each value; None: their own places.
         """
-        is_id = name in ID_COLUMNS
-        offsets, data = _flat(leaf)
+        found: set[Find] = set()
+        waiting: list[_Column] = []
+        size = joined = 0
+        for name, leaf, rows in columns:
+            size += leaf.nbytes
+            found.update(self._whole(name, leaf, rows))
+            column = _Column(name, rows, *_flat(leaf))
+            if waiting and joined + len(column.data) > _JOINED_BYTES:
+                found.update(self._inside(waiting))
+                waiting, joined = [], 0
+            waiting.append(column)
+            joined += len(column.data)
+        found.update(self._inside(waiting))
+        return sorted(found, key=lambda find: (find.row, find.column, find.needle)), size
+
+    def _inside(self, columns: list[_Column]) -> Iterator[Find]:
+        """Needles inside values."""
+        data = columns[0].data if len(columns) == 1 else b"".join(column.data for column in columns)
+        if not data:
+            return
         places = list(self._matcher.raw(data))
+        if not places:
+            return
+        begins = np.cumsum([0, *(len(column.data) for column in columns)])
         starts = np.array([start for start, _, _ in places], np.int64)
-        within = (np.searchsorted(offsets, starts, "right") - 1).tolist()
-        for (start, end, pattern), place in zip(places, within, strict=True):
-            first, last = int(offsets[place]), int(offsets[place + 1])
+        numbers = (np.searchsorted(begins, starts, "right") - 1).tolist()
+        for (start, end, pattern), number in zip(places, numbers, strict=True):
+            column, base = columns[number], int(begins[number])
+            place = int(np.searchsorted(column.offsets, start - base, "right")) - 1
+            first, last = base + int(column.offsets[place]), base + int(column.offsets[place + 1])
             if end > last:  # goes on into the next value
                 continue
             value = data[first:last]
-            if is_id and pattern.needle[0] == IDENTIFIERS:
+            if column.name in ID_COLUMNS and pattern.needle[0] == IDENTIFIERS:
                 counts = value.removeprefix(b"user:").removeprefix(b"agent:") == pattern.data
                 counts = counts or value == pattern.data
             else:
                 counts = self._matcher.counts(value, start - first, end - first, pattern)
             if counts:
-                yield Find(place if rows is None else int(rows[place]), name, pattern.needle)
-        yield from self._whole(name, leaf, rows)
+                yield Find(
+                    place if column.rows is None else int(column.rows[place]), column.name, pattern.needle
+                )
 
     def _whole(self, name: str, leaf: pa.Array, rows: Rows | None) -> Iterator[Find]:
         """Needles that are too short for ``raw``, where they are a whole value."""
-        if not self._whole_needles or not pa.types.is_large_string(leaf.type):
+        if not self._whole_needles or not _is_string(leaf.type):
             return
-        found = pc.index_in(leaf, self._whole_values)
+        found = pc.index_in(leaf, self._whole_values.cast(leaf.type))
         for place in np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False)).tolist():
             row = place if rows is None else int(rows[place])
             yield Find(row, name, self._whole_needles[found[place].as_py()])
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Values in a row: where each begins, and one past the last, in their bytes."""
+
+    name: str
+    rows: Rows | None
+    offsets: NDArray[Any]
+    data: bytes
 
 
 def _wholes(needles: Needles) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -98,6 +131,7 @@ def _wholes(needles: Needles) -> Iterator[tuple[str, tuple[int, int]]]:
                     yield prefix + value, (place, index)
 
 
+@lru_cache(maxsize=1024)
 def has_strings(kind: pa.DataType) -> bool:
     """Whether a type holds strings or bytes at any depth."""
     if isinstance(kind, pa.ExtensionType):
@@ -141,16 +175,27 @@ def leaves(array: Any, rows: Rows | None = None) -> Iterator[tuple[pa.Array, Row
     elif kind.num_fields:
         parents = pc.list_parent_indices(array).to_numpy().astype(np.int64)
         yield from leaves(pc.list_flatten(array), parents if rows is None else rows[parents])
+    elif kind in _PLAIN:
+        yield array, rows
     else:
         yield array.cast(pa.large_string() if _is_string(kind) else pa.large_binary()), rows
 
 
-def _flat(leaf: pa.Array) -> tuple[NDArray[np.int64], bytes]:
+_PLAIN: dict[pa.DataType, Any] = {
+    pa.string(): np.int32,
+    pa.binary(): np.int32,
+    pa.large_string(): np.int64,
+    pa.large_binary(): np.int64,
+}
+"""Types whose values lie in a row, and how their places are written."""
+
+
+def _flat(leaf: pa.Array) -> tuple[NDArray[Any], bytes]:
     """Where each value begins, and one past the last; and the values' bytes in a row."""
     _, places, values = leaf.buffers()
     if places is None or not len(leaf):
         return np.zeros(1, np.int64), b""
-    offsets = np.frombuffer(places, np.int64)[leaf.offset : leaf.offset + len(leaf) + 1]
+    offsets = np.frombuffer(places, _PLAIN[leaf.type])[leaf.offset : leaf.offset + len(leaf) + 1]
     first, last = int(offsets[0]), int(offsets[-1])
     data = values.slice(first, last - first).to_pybytes() if values is not None else b""
-    return offsets - first, data
+    return offsets - first if first else offsets, data

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from lake.readback.columns import Rows
+from lake.readback.needles import LEAST_IDENTIFIER_BYTES
 
 LINES = 4096
 """Lines at once."""
@@ -59,9 +60,11 @@ def leaf_columns(block: list[Any]) -> Iterator[tuple[str, pa.Array, Rows]]:
             elif isinstance(held, list):
                 waiting.extend((name, item) for item in held)
             elif held is not None and not isinstance(held, bool):
-                texts, rows = columns.setdefault(name, ([], []))
-                texts.append(held if isinstance(held, str) else str(held))
-                rows.append(row)
+                text = held if isinstance(held, str) else str(held)
+                if isinstance(held, str) or len(text) >= LEAST_IDENTIFIER_BYTES:  # 7 is nobody's name
+                    texts, rows = columns.setdefault(name, ([], []))
+                    texts.append(text)
+                    rows.append(row)
     for name, (texts, rows) in columns.items():
         yield name, pa.array(texts, pa.large_string()), np.array(rows, np.int64)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import ahocorasick_rs
 
@@ -33,11 +35,7 @@ class Matcher:
 
     def __init__(self, needles: Needles) -> None:
         self.needles = needles
-        self._plain = {
-            (place, index): encoded(value)
-            for place, name in enumerate(CLASSES)
-            for index, value in enumerate(needles.values[name])
-        }
+        self._plain = [encoded(value) for value in needles.values[CLASSES[IDENTIFIERS]]]
         found = _distinct(patterns(needles))
         self.longest = max((len(p.data) for p in found), default=0)
         sizes = (least(2), least(1), 0)
@@ -66,6 +64,18 @@ class Matcher:
         kept = {Match(s, e, p.needle) for s, e, p in found if self.counts(data, s, e, p)}
         return sorted(kept, key=lambda m: (m.start, m.needle))
 
+    def parts(self, parts: Sequence[bytes]) -> Iterator[tuple[int, Match]]:
+        """All finds in each of many short texts, searched together: the text's number and the find."""
+        data = b"".join(parts)
+        begins = [0, *accumulate(map(len, parts))]
+        found = set()
+        for start, end, pattern in self.raw(data):
+            number = bisect_right(begins, start) - 1
+            first = begins[number]
+            if end <= begins[number + 1] and self.counts(parts[number], start - first, end - first, pattern):
+                found.add((number, Match(start - first, end - first, pattern.needle)))
+        yield from sorted(found, key=lambda one: (one[0], one[1].start, one[1].needle))
+
     def raw(self, data: bytes, *, is_packed: bool = False) -> Iterator[Place]:
         """All places of patterns, whatever stands beside them; one may come twice."""
         for held, table in self._tables:
@@ -80,7 +90,7 @@ class Matcher:
         if pattern.needle[0] != IDENTIFIERS:
             return True
         if pattern.form == "base64":
-            return is_bounded_base64(data, start, end, self._plain[pattern.needle], pattern.shift)
+            return is_bounded_base64(data, start, end, self._plain[pattern.needle[1]], pattern.shift)
         if pattern.form != "utf-8":
             return is_bounded_wide(data, start, end, pattern.form)
         return is_bounded(data, start, end)

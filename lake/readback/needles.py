@@ -56,7 +56,7 @@ class Needles:
             found[name] = {
                 "count": len(sizes),
                 "shortest_bytes": min(sizes, default=0),
-                "whole_values_only": sum(not is_searched_in_bytes(name, value) for value in values),
+                "whole_values_only": sum(size < _least(name) for size in sizes),
             }
         return found
 
@@ -80,8 +80,11 @@ class Pattern:
 
 def is_searched_in_bytes(name: str, value: str) -> bool:
     """Whether a needle of a class is long enough to be looked for inside other bytes."""
-    least = LEAST_IDENTIFIER_BYTES if name == "identifiers" else LEAST_TEXT_BYTES
-    return len(encoded(value)) >= least
+    return len(encoded(value)) >= _least(name)
+
+
+def _least(name: str) -> int:
+    return LEAST_IDENTIFIER_BYTES if name == "identifiers" else LEAST_TEXT_BYTES
 
 
 def encoded(text: str) -> bytes:
@@ -93,6 +96,10 @@ def patterns(needles: Needles) -> Iterator[Pattern]:
     """All byte forms of all needles that are long enough to be searched for."""
     for place, name in enumerate(CLASSES):
         for index, value in enumerate(needles.values[name]):
+            if name == "ids" and index >= MOST_FORMS and value.isascii() and value.isalnum():
+                if len(value) >= LEAST_TEXT_BYTES:  # most needles by far: one form, and no more to look at
+                    yield Pattern(value.encode(), (place, index))
+                continue
             if not is_searched_in_bytes(name, value):
                 continue
             for number, piece in enumerate(_pieces(value) if name == "texts" else (value,)):

@@ -51,6 +51,7 @@ def read_back(
     reader = FileReader(lake, matcher, _judge_of(allowed))
     left_out = set(excepted)
     entries = [entry for entry in everything(lake.storage) if entry.key not in left_out]
+    reader.look_at_names(entries)
     with ThreadPoolExecutor(threads, thread_name_prefix="slowwave-readback") as pool:
         finds = list(pool.map(reader.read, entries))
     _judge_words(lake, entries, finds)

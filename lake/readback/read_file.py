@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -17,7 +17,7 @@ from lake.readback.matcher import Matcher
 from lake.readback.needles import CLASSES
 from lake.readback.result import LISTED, FileFinds, Leak, Mention, Unreadable
 from lake.readback.stored import NO_FILE, opened
-from lake.readback.words import held_words, words_of
+from lake.readback.words import Needle, held_words, words_of
 from lake.storage import Entry
 from transforms.schemas import MEMORIES, STORED
 
@@ -75,11 +75,19 @@ class FileReader:
         self._columns = ColumnSearch(matcher)
         self._allowed = allowed
         self._words = words_of(matcher.needles)
+        self._named: dict[str, list[Needle]] = {}
+
+    def look_at_names(self, entries: Sequence[Entry]) -> None:
+        """Search the names of files that will be read, all together."""
+        keys = [entry.key.encode("utf-8", "surrogateescape") for entry in entries]
+        for number, match in self._matcher.parts(keys):
+            self._named.setdefault(entries[number].key, []).append(match.needle)
 
     def read(self, entry: Entry) -> FileFinds:
-        """Search a file and its name."""
-        finds = FileFinds(unit_of(entry.key))
-        self._note_text(finds, entry.key, "file name", entry.key.encode("utf-8", "surrogateescape"))
+        """Search a file; what ``look_at_names`` found in its name is among the finds."""
+        finds = FileFinds(unit_of(entry.key), bytes_decoded=len(entry.key.encode("utf-8", "surrogateescape")))
+        for needle in self._named.get(entry.key, ()):
+            self._add_loose(finds, entry.key, "file name", needle)
         if entry.tag == NO_FILE:
             finds.unreadable.append(Unreadable(entry.key, "neither file nor folder"))
             return finds
@@ -145,8 +153,15 @@ class FileReader:
             for block in json_rows.documents(file, is_lines=kind == "jsonl"):
                 self._note_json(finds, key, block)
         elif kind in ("parquet", "lance"):
-            for item in self._binary(key, kind, file, depth):
-                self._note(finds, key, item)
+            texts: list[Text] = []
+            try:
+                for item in self._binary(key, kind, file, depth):
+                    if isinstance(item, Text):
+                        texts.append(item)
+                    else:
+                        self._note(finds, key, item)
+            finally:  # what was read of a damaged file counts, too
+                self._note_texts(finds, key, texts)
 
     def _binary(self, key: str, kind: str, file: BinaryIO, depth: int) -> Iterator[Decoded]:
         if kind == "parquet":
@@ -157,9 +172,7 @@ class FileReader:
             yield from decoders.lance(f"{self._lake.storage.uri}/{key}")
 
     def _note(self, finds: FileFinds, key: str, item: Decoded) -> None:
-        if isinstance(item, Text):
-            self._note_text(finds, key, item.where, item.data)
-        elif isinstance(item, Tokens):
+        if isinstance(item, Tokens):
             finds.words.update(held_words(item.tokens, self._words))
         elif isinstance(item, Rows):
             found, size = self._columns.batch(item.batch)
@@ -173,10 +186,8 @@ class FileReader:
                 self._judge(finds, key, found, rows, frame)
 
     def _note_json(self, finds: FileFinds, key: str, block: list[Any]) -> None:
-        found: list[Find] = []
-        for name, leaf, places in json_rows.leaf_columns(block):
-            finds.bytes_decoded += leaf.nbytes
-            found.extend(self._columns.leaf(name, leaf, places))
+        found, size = self._columns.search(json_rows.leaf_columns(block))
+        finds.bytes_decoded += size
         if found:
             rows = sorted({find.row for find in found})
             self._judge(finds, key, found, rows, json_rows.frame([block[row] for row in rows]))
@@ -185,6 +196,11 @@ class FileReader:
         finds.bytes_decoded += len(data)
         for match in self._matcher.find(data):
             self._add_loose(finds, key, where, match.needle)
+
+    def _note_texts(self, finds: FileFinds, key: str, texts: list[Text]) -> None:
+        finds.bytes_decoded += sum(len(text.data) for text in texts)
+        for number, match in self._matcher.parts([text.data for text in texts]):
+            self._add_loose(finds, key, texts[number].where, match.needle)
 
     def _add_loose(self, finds: FileFinds, key: str, where: str, needle: tuple[int, int]) -> None:
         finds.loose[Leak(key, where, CLASSES[needle[0]], needle[1])] += 1

@@ -14,6 +14,8 @@ _END = 0
 """Address of the final node that leads nowhere; it has no bytes."""
 _COMMON = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG"
 """Bytes that a node of one transition holds in six bits, by number from 1."""
+_KEPT = 50_000
+"""Nodes that are kept as read: words asked for one after the other begin alike."""
 _INDEXED_FROM = 33
 """Transitions of a node from which on it holds a table of 256 places."""
 
@@ -34,6 +36,7 @@ class TokenSet:
         self._data = data
         self._count = int.from_bytes(data[-20:-12], "little")
         self._root = int.from_bytes(data[-12:-4], "little")
+        self._known: dict[int, dict[int, int]] = {}
         if self._root >= len(data) - _FOOTER:
             raise ValueError("a token dictionary without a root")
 
@@ -43,7 +46,12 @@ class TokenSet:
     def __contains__(self, token: bytes) -> bool:
         address = self._root
         for byte in token:
-            follows = self._follows(address).get(byte)
+            known = self._known.get(address)
+            if known is None:
+                known = self._follows(address)
+                if len(self._known) < _KEPT:
+                    self._known[address] = known
+            follows = known.get(byte)
             if follows is None:
                 return False
             address = follows

@@ -2,12 +2,12 @@
 
 Each pattern registers eight keys, of one or two words, that begin at eight places in a row. Wherever it
 lies, one of these begins at a multiple of eight, so only there need be looked: one word in eight bytes,
-whatever the number of patterns.
+whatever the number of patterns. A known key says where a pattern would begin and how long it would be;
+words of what lies there say which one it is, however many share the key.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -24,6 +24,8 @@ _BLOCK = 1 << 14
 _SMALL_BITS = 20
 """A table of a megabyte stays there, too; what it lets pass is looked up in a larger one."""
 _MOST_BITS = 27
+_PROBES = 4
+"""Words of a pattern, from its first to its last, that tell it from others of its size."""
 _STEP = 8
 """Bytes between the places of a pattern that are tried for its keys."""
 
@@ -43,18 +45,23 @@ class WordTable:
         self._patterns = patterns
         self._words = words
         size = least(words)
-        begins = _begins(patterns, size)
-        cut = [pattern[at : at + size] for pattern, at in zip(patterns, begins, strict=True)]
-        raw = np.frombuffer(b"".join(cut), np.uint8).reshape(len(cut), size)
+        self._sizes = np.fromiter(map(len, patterns), np.int64, len(patterns))
+        joined = np.frombuffer(b"".join(patterns), np.uint8)
+        ends = np.cumsum(self._sizes)
+        begins = _begins(joined, ends - self._sizes, self._sizes, size)
+        raw = _cut(joined, ends - self._sizes + begins, size)
         windows = np.ascontiguousarray(sliding_window_view(raw, words * WORD, axis=1))
         keys = self._mixed(windows.view(np.uint64).reshape(-1, words))
-        order = np.argsort(keys, kind="stable")
-        self._keys = keys[order]
-        self._owners = order // WORD
-        self._places = np.array(begins, np.int64)[self._owners] + order % WORD
-        self._sizes = np.array([len(pattern) for pattern in patterns], np.int64)
-        tails = b"".join(pattern[-WORD:] for pattern in patterns)
-        self._lasts = np.frombuffer(tails, np.uint64)
+        shapes = (begins[:, None] + np.arange(WORD)).ravel() << 32 | np.repeat(self._sizes, WORD)
+        order = np.lexsort((shapes, keys))
+        keys, shapes = keys[order], shapes[order]
+        is_first = np.ones(len(keys), np.bool_)
+        is_first[1:] = (keys[1:] != keys[:-1]) | (shapes[1:] != shapes[:-1])
+        self._keys = keys[is_first]
+        self._places, self._lengths = shapes[is_first] >> 32, shapes[is_first] & 0xFFFFFFFF
+        prints = _prints(joined, ends - self._sizes, self._sizes)
+        self._owners = np.argsort(prints, kind="stable")
+        self._prints = prints[self._owners]
         wanted = (len(keys) * _SPARSE).bit_length()
         self._small = _Marks(self._keys, 0, min(max(16, wanted), _SMALL_BITS))
         self._large = _Marks(self._keys, _SMALL_BITS, wanted) if wanted > _SMALL_BITS else None
@@ -71,14 +78,16 @@ class WordTable:
         bytes_ = np.frombuffer(data, np.uint8)
         for at, first, counts in self._candidates(data):
             entries = np.repeat(first, counts) + _ramps(counts)
-            owners = self._owners[entries]
-            starts = np.repeat(at, counts) - self._places[entries]
-            ends = starts + self._sizes[owners]
-            is_inside = (starts >= 0) & (ends <= len(data))
-            owners, starts, ends = owners[is_inside], starts[is_inside], ends[is_inside]
-            last = np.ascontiguousarray(bytes_[(ends - WORD)[:, None] + np.arange(WORD)])
-            is_same = last.view(np.uint64)[:, 0] == self._lasts[owners]
-            for owner, start in zip(owners[is_same].tolist(), starts[is_same].tolist(), strict=True):
+            starts, sizes = np.repeat(at, counts) - self._places[entries], self._lengths[entries]
+            is_inside = (starts >= 0) & (starts + sizes <= len(data))
+            starts, sizes = starts[is_inside], sizes[is_inside]
+            prints = _prints(bytes_, starts, sizes)
+            named = np.searchsorted(self._prints, prints, "left")
+            alike = np.searchsorted(self._prints, prints, "right") - named
+            if not alike.any():
+                continue
+            owners = self._owners[np.repeat(named, alike) + _ramps(alike)].tolist()
+            for owner, start in zip(owners, np.repeat(starts, alike).tolist(), strict=True):
                 pattern = self._patterns[owner]
                 if data.startswith(pattern, start):
                     yield start, start + len(pattern), owner
@@ -136,17 +145,52 @@ def least(words: int) -> int:
     return words * WORD + WORD - 1
 
 
-def _begins(patterns: Sequence[bytes], size: int) -> list[int]:
-    """Where the keys of each pattern begin: where fewest patterns say the same, and bytes differ most."""
-    tried = [range(0, len(pattern) - size + 1, _STEP) for pattern in patterns]
-    shared = Counter(
-        pattern[at : at + size] for pattern, places in zip(patterns, tried, strict=True) for at in places
-    )
+def _prints(
+    data: NDArray[np.uint8], firsts: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """What tells stretches of bytes apart: their size and some words of them."""
+    prints = sizes.astype(np.uint64) * _FIRST
+    windows = sliding_window_view(data, WORD) if len(data) >= WORD else np.empty((0, WORD), np.uint8)
+    for probe in range(_PROBES):
+        words = windows[firsts + (sizes - WORD) * probe // (_PROBES - 1)]
+        prints = (prints ^ words.view(np.uint64)[:, 0]) * _SECOND
+        prints ^= prints >> np.uint64(29)
+    return prints
 
-    def rank(pattern: bytes, at: int) -> tuple[int, int, int]:
-        cut = pattern[at : at + size]
-        return shared[cut], -len(set(cut)), at
 
-    return [
-        min(places, key=lambda at: rank(pattern, at)) for pattern, places in zip(patterns, tried, strict=True)
-    ]
+def _cut(joined: NDArray[np.uint8], begins: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
+    """As many bytes from each place on, a row each."""
+    cut: NDArray[np.uint8] = np.ascontiguousarray(sliding_window_view(joined, size)[begins])
+    return cut
+
+
+def _begins(
+    joined: NDArray[np.uint8], firsts: NDArray[np.int64], sizes: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    """Where the keys of each pattern begin: where fewest patterns say the same, and bytes differ most.
+
+    Args:
+        joined: All patterns in a row.
+        firsts: First byte of each in it.
+        sizes: Bytes of each.
+        size: Bytes that the keys of one take.
+    """
+    counts = (sizes - size) // _STEP + 1
+    owners = np.repeat(np.arange(len(sizes)), counts)
+    places = _ramps(counts) * _STEP
+    prints = np.empty(len(places), np.uint64)
+    differing = np.empty(len(places), np.int64)
+    for start in range(0, len(places), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        cut = _cut(joined, firsts[owners[some]] + places[some], size)
+        last = np.ascontiguousarray(cut[:, -WORD:]).view(np.uint64)[:, 0]
+        held = np.ascontiguousarray(cut[:, : size // WORD * WORD]).view(np.uint64)
+        prints[some] = last * _SECOND
+        for column in range(held.shape[1]):
+            prints[some] = (prints[some] ^ held[:, column]) * _FIRST
+        ordered = np.sort(cut, axis=1)
+        differing[some] = (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+    _, alike, shared = np.unique(prints, return_inverse=True, return_counts=True)
+    order = np.lexsort((places, -differing, shared[alike], owners))
+    best: NDArray[np.int64] = places[order[np.cumsum(counts) - counts]]
+    return best

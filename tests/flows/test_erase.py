@@ -312,7 +312,7 @@ def test_the_certificate_names_nobody_and_is_whole(erased: Erased) -> None:
 def test_request_audit_and_tombstone_tell_the_same(erased: Erased) -> None:
     job, certificate = erased.job, erased.certificate
     (one,) = requests.standing_requests(job.lake).to_dicts()
-    assert (one["state"], one["basis"], one["requested_by"]) == ("done", "gdpr_art_17", "subject")
+    assert (one["state"], one["basis"], one["requested_by"]) == ("done", "gdpr-art-17", "subject")
     assert json.loads(one["evidence"])["certificate"] == certificate.data["certificate_hash"]
     assert [e.kind for e in audit.entries(job.lake)] == [
         "erase_requested",

@@ -19,7 +19,7 @@ from flows.nightly import run_nightly
 from flows.publish import run_publish
 from flows.retain import run_retain
 from flows.retain_state import STATE
-from lake import revisions, tables
+from lake import queries, revisions, tables
 from lake.rights import audit, standing
 from tests.flows.lakes import AS_OF, CountingEmbedder, content, files_below, ingest, job_on, row, write
 from tests.flows.sleepers import claims, facts, history, night, said
@@ -166,6 +166,21 @@ def test_what_decays_waits_for_its_summary_and_then_goes(tmp_path: Path) -> None
     assert covered <= ids(job, FORGOTTEN) | ids(job)  # the summary rests on them still
     assert run_consolidate(job, complete=True).state == "done"
     assert set(revisions.standing(job.lake, SUMMARIES)["source_refs"].explode()) == covered
+
+
+def test_what_waits_no_more_is_not_told_as_waiting(tmp_path: Path) -> None:
+    """It waited for its summary; then it was asked for, and is not stale any more."""
+    job = after(landed(job_on(tmp_path / "lake"), tmp_path, row(1), row(2)), 40)
+    (mine, other) = content(job)["episode_id"]
+    stale = replace(job, policy=policy(staleness={"below_importance": 1.0}, decay={"forget_below": 0.0}))
+    assert run_retain(stale).detail["waiting"] == {"episodes": 2}
+    tables.append(job.lake, RECALLS, traces(job, [(mine, 39, "s9")]))
+    assert run_retain(stale).detail["waiting"] == {"episodes": 1}
+    tables.append(job.lake, RECALLS, traces(job, [(other, 39, "s9")]))
+    assert run_retain(stale).detail["waiting"] == {}
+    lines = queries.query(job.lake, "removals_by_tier", {"as_of": stale.as_of})
+    assert lines["waiting"].to_list() == [0]
+    assert run_retain(stale).state == "unchanged"
 
 
 def test_derived_rows_live_their_own_time_and_then_leave_nothing(slept: Slept, tmp_path: Path) -> None:
@@ -404,14 +419,18 @@ def test_what_was_past_its_time_when_it_came_is_not_late_before_the_grace_period
     assert run_retain(after(job, 1, is_dry=True)).detail["late"] == 0
     assert run_retain(after(job, 1.1, is_dry=True)).detail["late"] == 1
     assert run_retain(after(job, 1)).detail["late"] == 0
-    assert ledger(job, "rows_removed", "rows_late", "oldest_due_at") == [("expired", "medium_term", 1, 0, due)]
+    assert ledger(job, "rows_removed", "rows_late", "oldest_due_at") == [
+        ("expired", "medium_term", 1, 0, due)
+    ]
 
 
 def test_history_that_came_late_makes_nothing_late_that_was_derived_of_it(
     slept: Slept, tmp_path: Path
 ) -> None:
     """The same rows come in one night, their lifetimes over: neither they nor their facts are late."""
-    given = policy(retention=dict.fromkeys(("long_term_seconds", "permanent_seconds", "medium_term_seconds"), 60))
+    given = policy(
+        retention=dict.fromkeys(("long_term_seconds", "permanent_seconds", "medium_term_seconds"), 60)
+    )
     job = after(slept(tmp_path), 0.5, policy=given)
     result = run_retain(job)
     assert {"episodes", "facts", "claims", "lineage", "summaries"} <= set(result.detail["removed"])

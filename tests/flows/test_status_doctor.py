@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from flows.nightly import run_nightly
+from flows.status import status_of
 from lake import landing, tables
+from lake.rights import standing
 from lake.sources import open_sources
-from tests.flows.lakes import AS_OF, Command, content, files_below, job_on, row, write
+from tests.flows.lakes import AS_OF, Command, content, files_below, ingest, job_on, row, write
 from transforms.errors import CheckError, LakeError
+from transforms.policy import Policy
 from transforms.schemas import EPISODES
+from transforms.standing import Standing
+from transforms.subjects import Subject
 from transforms.validate import Defaults
 
 AT = ("--as-of", AS_OF.isoformat())
@@ -31,6 +38,29 @@ def lake(tmp_path: Path, command: Command) -> Path:
     ]
     command(*words, "nightly", write(tmp_path / "a.jsonl", lines))
     return root
+
+
+def test_status_counts_as_expired_what_retention_takes_for_expired(tmp_path: Path) -> None:
+    """By kind and by a person's own period, too; a pin keeps a row from both but its person's period."""
+    job = job_on(tmp_path / "lake")
+    rows = [
+        row(1),
+        row(2, kind="action", tool_name="t"),
+        row(3, user_id="ben"),
+        row(4, kind="action", tool_name="t"),
+    ]
+    ingest(job, write(tmp_path / "rows.jsonl", rows))
+    pinned = content(job).filter(pl.col("event_at").dt.day() == 5)["episode_id"].item()
+    for one in (
+        Standing(Subject("acme", user="ben"), period_seconds=27 * 86_400),
+        Standing(Subject("acme", user="ana"), pinned=(pinned,)),
+    ):
+        standing.save(job.lake, one)
+    whole = Policy().model_dump()
+    whole["retention"]["by_kind_seconds"] = {"action": 86_400}
+    job = replace(job, policy=Policy.model_validate(whole))
+    assert status_of(job).data["expired"] == 1  # the action that is not pinned
+    assert status_of(replace(job, as_of=AS_OF + timedelta(days=1))).data["expired"] == 2
 
 
 def test_status_counts_what_is_held(lake: Path, tmp_path: Path, command: Command) -> None:

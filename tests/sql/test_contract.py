@@ -22,7 +22,7 @@ from transforms.errors import UsageError
 from transforms.schemas import EPISODES, STORED, VECTORS
 
 NAMES = queries.statement_names()
-EXTRA = {"retention": pl.Schema({"retention_tier": pl.String, "ttl_seconds": pl.Int64})}
+EXTRA = {"lifetimes": EPISODES.polars}
 """Inputs that are no lake tables."""
 VALUES = {"VARCHAR": "x", "BIGINT": 5, "TIMESTAMPTZ": datetime(2026, 3, 1, tzinfo=UTC)}
 SCHEMAS = {**{table.name: table.polars for table in STORED}, **EXTRA}
@@ -122,23 +122,19 @@ def test_check_vector_copies() -> None:
     assert run("check_vector_copies", {"vectors": vectors.unique()}) == []
 
 
-RETENTION = pl.DataFrame(
-    {"retention_tier": ["session", "permanent"], "ttl_seconds": [86_400, None]}, schema=EXTRA["retention"]
-)
-COUNTED = ["tenant_id", "user_id", "session_id", "retention_tier", "expires_at", "event_at", "content_chars"]
+COUNTED = ["tenant_id", "user_id", "session_id", "expires_at", "event_at", "content_chars"]
 
 
 def test_episode_counts() -> None:
     rows = [
-        ("a", "u1", "s1", "session", None, hours(-24), 5),  # expires this very instant
-        ("a", "u1", "s2", "session", None, hours(-23), 6),
-        ("a", "u2", "s2", "permanent", None, hours(-9000), 7),
-        ("a", None, None, "permanent", hours(-1), hours(-2), 8),  # expired by its own date
-        ("b", "u1", "s1", "session", hours(9), hours(-30), 9),  # its own date is later, the tier's counts
-        ("c", "u1", "s1", "unheard", None, hours(-1), 1),  # no tier of that name: never expires
+        ("a", "u1", "s1", hours(0), hours(-24), 5),  # expires this very instant
+        ("a", "u1", "s2", hours(1), hours(-23), 6),
+        ("a", "u2", "s2", None, hours(-9000), 7),
+        ("a", None, None, hours(-1), hours(-2), 8),
+        ("b", "u1", "s1", hours(-6), hours(-30), 9),
+        ("c", "u1", "s1", None, hours(-1), 1),
     ]
-    frames = {"episodes": frame("episodes", COUNTED, rows), "retention": RETENTION}
-    assert run("episode_counts", frames, as_of=NOON) == [
+    assert run("episode_counts", {"lifetimes": frame("episodes", COUNTED, rows)}, as_of=NOON) == [
         ("a", 4, 2, 2, 2, 26, hours(-9000), hours(-2)),
         ("b", 1, 1, 1, 1, 9, hours(-30), hours(-30)),
         ("c", 1, 1, 1, 0, 1, hours(-1), hours(-1)),
@@ -150,7 +146,6 @@ EPISODE = st.tuples(
     st.sampled_from("ab"),
     st.sampled_from(["u", "v", None]),
     st.sampled_from(["s", "t", None]),
-    st.sampled_from(["session", "permanent"]),
     st.one_of(st.none(), INSTANTS),
     INSTANTS,
     st.integers(0, 2**40),
@@ -165,19 +160,15 @@ def test_episode_counts_as_plain_python_counts(rows: list[tuple[Any, ...]], as_o
         groups[row[0]].append(row)
     expected = []
     for tenant, held in sorted(groups.items()):
-        expired = 0
-        for _, _, _, tier, expires_at, event_at, _ in held:
-            ends = [expires_at] if expires_at else []
-            ends += [event_at + timedelta(days=1)] if tier == "session" else []
-            expired += bool(ends and min(ends) <= as_of)
-        events = [row[5] for row in held]
+        expired = sum(row[3] is not None and row[3] <= as_of for row in held)
+        events = [row[4] for row in held]
         people = {row[1] for row in held} - {None}
         sessions = {row[2] for row in held} - {None}
-        chars = sum(row[6] for row in held)
+        chars = sum(row[5] for row in held)
         expected.append(
             (tenant, len(held), len(people), len(sessions), expired, chars, min(events), max(events))
         )
-    frames = {"episodes": frame("episodes", COUNTED, rows), "retention": RETENTION}
+    frames = {"lifetimes": frame("episodes", COUNTED, rows)}
     assert run("episode_counts", frames, as_of=as_of) == expected
 
 
@@ -275,6 +266,6 @@ def test_wrong_calls_are_said_so(tmp_path: Path) -> None:
     lake = init_lake(str(tmp_path / "lake"), 4)
     with pytest.raises(UsageError, match="no statement drop_all"):
         queries.statement("drop_all")
-    with pytest.raises(UsageError, match="not given as_of, retention"):
+    with pytest.raises(UsageError, match="not given as_of, lifetimes"):
         queries.query(lake, "episode_counts")
-    assert EPISODES.name in queries.statement("episode_counts").inputs
+    assert EPISODES.name in queries.statement("recent_episodes").inputs

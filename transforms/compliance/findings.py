@@ -96,8 +96,8 @@ def _late(kept: pl.DataFrame) -> Finding | None:
     count = int(late["late"].sum())
     return Finding(
         "rows_went_late",
-        f"Rows that went later than the grace period allows: {count:,}. Rows that were past their time when"
-        " they landed count among them.",
+        f"Rows that went later than the grace period allows: {count:,}. It begins when a row is due, or when"
+        " it came into the lake, if that was later.",
         count,
         tuple(late["table"].to_list()),
         is_fault=False,

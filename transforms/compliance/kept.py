@@ -89,11 +89,13 @@ def kept(removed: pl.DataFrame, still: pl.DataFrame, hashes: Mapping[str, str]) 
     both = removed.rename({"removed": "done"}).join(now, on=_KEY, how="full", coalesce=True)
     filled = both.with_columns(pl.col(n).fill_null(0) for n in COUNTS if n != "due")
     named = filled.join(known, on="tenant_hash", how="left")
-    rows = named.with_columns(
+    is_erased = pl.col("tenant_id").is_null()
+    # Of who is not in the lake nothing waits any more, whatever waited at the last look.
+    rows = named.with_columns(pl.when(~is_erased).then("waiting").otherwise(0).alias("waiting")).with_columns(
         tenant=pl.when(pl.col("tenant_id") == "")
         .then(pl.lit(NO_TENANT))
         .otherwise(pl.coalesce("tenant_id", pl.lit(ERASED) + pl.col("tenant_hash"))),
-        is_erased=pl.col("tenant_id").is_null(),
+        is_erased=is_erased,
         due=pl.sum_horizontal("done", "waiting", "held", "pending", "overdue"),
     )
     return with_ratio(rows).select(KEPT_SCHEMA.names()).cast(KEPT_SCHEMA).sort("tenant", "table", "tier")

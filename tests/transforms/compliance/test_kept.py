@@ -116,6 +116,11 @@ def test_rows_of_no_tenant_are_counted_too() -> None:
     assert (row["tenant"], row["is_erased"], row["done"], row["overdue"]) == ("(no tenant)", False, 5, 1)
 
 
+def test_nothing_waits_of_a_tenant_that_is_not_in_the_lake() -> None:
+    (row,) = lines([("h9", "episodes", "session", 5, 0, 3)], [], acme="h1")
+    assert (row["is_erased"], row["due"], row["done"], row["waiting"]) == (True, 5, 5, 0)
+
+
 counts = st.integers(0, 50)
 
 
