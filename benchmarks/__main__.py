@@ -15,7 +15,18 @@ from benchmarks.facts import facts
 
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
-GROUPS = ("night", "recall", "landing", "sleep", "topics", "reconcile", "forgetting", "erase", "readback")
+GROUPS = (
+    "night",
+    "recall",
+    "landing",
+    "sleep",
+    "topics",
+    "reconcile",
+    "forgetting",
+    "erase",
+    "readback",
+    "encryption",
+)
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
 
@@ -103,6 +114,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.recall import run as run_recall
 
         run_recall(emit, [size])
+    elif group == "encryption":
+        from benchmarks.encryption import run as run_encryption
+
+        run_encryption(emit, folder, size)
     else:
         from benchmarks.landing import run as run_landing
 

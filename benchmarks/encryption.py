@@ -1,6 +1,7 @@
 """What encryption at rest costs: ingest, scans, a night and bytes on disk, each on a plain and a sealed lake.
 
-``python -m benchmarks.encryption [--rows N] [--no-night]``: one JSON line a measurement.
+In ``python -m benchmarks encryption``, or alone: ``python -m benchmarks.encryption [--rows N] [--no-night]``;
+one JSON line a measurement.
 """
 
 from __future__ import annotations
@@ -56,13 +57,17 @@ def main() -> int:
         sys.stdout.flush()
 
     with tempfile.TemporaryDirectory(prefix="slowwave-encryption-") as temporary:
-        folder = Path(options.folder or temporary)
-        write_base(folder / "traces.jsonl", options.rows)
-        jobs = {"plain": job_in(folder, is_sealed=False), "sealed": job_in(folder, is_sealed=True)}
-        for measure in (ingest, scans, values, appends, *(() if options.no_night else (night,)), on_disk):
-            for name, job in jobs.items():
-                emit({"measure": measure.__name__, "lake": name, **measure(job, folder)})
+        run(emit, Path(options.folder or temporary), options.rows, has_night=not options.no_night)
     return 0
+
+
+def run(emit: Emit, folder: Path, rows: int, *, has_night: bool = True) -> None:
+    """Measure a plain and a sealed lake side by side."""
+    write_base(folder / "traces.jsonl", rows)
+    jobs = {"plain": job_in(folder, is_sealed=False), "sealed": job_in(folder, is_sealed=True)}
+    for measure in (ingest, scans, values, appends, *((night,) if has_night else ()), on_disk):
+        for name, job in jobs.items():
+            emit({"name": f"encryption.{measure.__name__}.{name}", **measure(job, folder)})
 
 
 def job_in(folder: Path, *, is_sealed: bool) -> Job:

@@ -35,6 +35,9 @@ GROUPS = {
     "sleep": "Consolidation: all of it, a night with one percent more, nothing new",
     "topics": "Topics: found among planted vectors and conversations; floor: k-means told the number",
     "forgetting": "Forgetting: scores beside one numpy pass; retain with 1 % due, with nothing, with months",
+    "erase": "Erasure of one user over twelve months, beside a full rewrite, with its verification",
+    "readback": "Reading everything back, and taking rows out of an index, beside their floors",
+    "encryption": "Encryption at rest: a plain and a sealed lake in one run",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
 

@@ -11,6 +11,9 @@ from lake.rights.subjects import salt, subject_hash
 from transforms.errors import CheckError, InputError, UsageError
 from transforms.subjects import Subject
 
+ID_CHARS = 32
+"""Of an id; one that is gone already can be named by all of it only."""
+
 
 def erase(options: argparse.Namespace) -> Output:
     """Erase a subject, complete open erasures, or check a certificate."""
@@ -18,7 +21,7 @@ def erase(options: argparse.Namespace) -> Output:
         return _verify(options)
     if options.resume:
         return _resume(options)
-    subject = subject_of(options)
+    subject = _whole(options, subject_of(options))
     if not options.yes:
         from flows.erase_plan import plan_erase, plan_text
 
@@ -56,6 +59,19 @@ def subject_of(options: argparse.Namespace) -> Subject:
     if options.alias and subject.kind != "user":
         raise UsageError("an alias is another name of a user", "Name the --user, or leave --alias out.")
     return subject
+
+
+def _whole(options: argparse.Namespace, subject: Subject) -> Subject:
+    """The subject with the whole id of its memory, of which other verbs show the first characters only.
+
+    Raises:
+        UsageError: No memory, or several, begin with what is given.
+    """
+    if subject.memory is None or len(subject.memory) >= ID_CHARS:
+        return subject
+    from flows.rights_find import find
+
+    return Subject(subject.tenant, memory=find(job_of(options), subject.tenant, subject.memory).id)
 
 
 def _resume(options: argparse.Namespace) -> Output:

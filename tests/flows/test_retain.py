@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,15 @@ def ledger(job: Job, *names: str) -> list[tuple[Any, ...]]:
     return list(rows.sort("reason", "tier").select("reason", "tier", *names).iter_rows())
 
 
+def recalled(job: Job, memory: str, at: datetime) -> None:
+    """One trace of a recall, of a call of its own."""
+    given = {"call_id": f"c{at:%Y}-{memory}", "tenant_id": "acme", "tenant_bucket": job.lake.bucket("acme"),
+             "user_id": "ana", "month": f"{at:%Y-%m}", "memory_id": memory, "kind": "conversation",
+             "query": "q", "rank": 1, "is_packed": False, "recalled_at": at}  # fmt: skip
+    factors = dict.fromkeys(("score", "relevance", "recency", "importance", "frequency", "type"), 0.5)
+    tables.append(job.lake, RECALLS, pl.DataFrame([{**given, **factors}], schema=RECALLS.polars))
+
+
 def test_an_expired_episode_goes_with_its_vector_at_its_very_instant(tmp_path: Path) -> None:
     due = AS_OF + timedelta(hours=1)
     job = landed(
@@ -174,9 +183,9 @@ def test_what_waits_no_more_is_not_told_as_waiting(tmp_path: Path) -> None:
     (mine, other) = content(job)["episode_id"]
     stale = replace(job, policy=policy(staleness={"below_importance": 1.0}, decay={"forget_below": 0.0}))
     assert run_retain(stale).detail["waiting"] == {"episodes": 2}
-    tables.append(job.lake, RECALLS, traces(job, [(mine, 39, "s9")]))
+    recalled(job, mine, AS_OF + 39 * DAY)
     assert run_retain(stale).detail["waiting"] == {"episodes": 1}
-    tables.append(job.lake, RECALLS, traces(job, [(other, 39, "s9")]))
+    recalled(job, other, AS_OF + 39 * DAY)
     assert run_retain(stale).detail["waiting"] == {}
     lines = queries.query(job.lake, "removals_by_tier", {"as_of": stale.as_of})
     assert lines["waiting"].to_list() == [0]
@@ -289,11 +298,7 @@ def test_traces_refused_rows_and_answers_go_at_their_own_time(tmp_path: Path) ->
     (name,) = ids(job)
     old = AS_OF - 366 * DAY
     for at in (old, AS_OF):
-        given = {"call_id": f"c{at:%Y}", "tenant_id": "acme", "tenant_bucket": 0, "user_id": "ana",
-                 "month": f"{at:%Y-%m}", "memory_id": name, "kind": "conversation", "query": "q", "rank": 1,
-                 "is_packed": False, "recalled_at": at}  # fmt: skip
-        factors = dict.fromkeys(("score", "relevance", "recency", "importance", "frequency", "type"), 0.5)
-        tables.append(job.lake, RECALLS, pl.DataFrame([{**given, **factors}], schema=RECALLS.polars))
+        recalled(job, name, at)
     answers = [
         {"result_id": f"r{n}", "tenant_id": "acme", "tenant_bucket": 0, "task": "claims", "model_key": "m",
          "prompt_version": "1", "source_refs": refs, "answer": "", "input_tokens": 1, "output_tokens": 1,
