@@ -108,7 +108,7 @@ def measure_user(folder: Path, rows: int, emit: Emit) -> None:
     job = job_in(folder)
     before = tables.size_bytes(job.lake, EPISODES)
     certificate, wall, cpu = timed(
-        lambda: run_erase(job, SUBJECT, basis="benchmark", requested_by="operator").data
+        lambda: run_erase(job, SUBJECT, basis="policy", requested_by="operator").data
     )
     (episodes,) = [store for store in certificate["stores"] if store["store"] == EPISODES.name]
     proof = certificate["verification"]

@@ -90,9 +90,7 @@ def record(
     now = datetime.now(UTC)
     due = now + timedelta(days=job.policy.rights.erase_due_days)
     details = {"aliases": sorted(set(aliases)), "canaries": sorted(set(canaries))}
-    opened = requests.open_request(
-        job.lake, KIND, subject, basis_of(basis), requested_by, now, due, details
-    )
+    opened = requests.open_request(job.lake, KIND, subject, basis_of(basis), requested_by, now, due, details)
     tombstones.place(job.lake, subject, None, opened.request_id)
     _audit(job, opened, "erase_requested", {"due": due.isoformat(timespec="seconds")})
     return opened

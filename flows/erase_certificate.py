@@ -6,20 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any
 
 from flows.erase_work import Work, targets_key
 from lake.erasure.history import totals
 from lake.lake import Lake
-from lake.rights import audit, requests, tombstones
+from lake.rights import anchors, audit, requests, tombstones
 from lake.rights.subjects import salt, subject_hash
 from transforms.errors import InputError
 from transforms.subjects import Subject
 
 PREFIX = "certificates"
 VERSION = 1
-HASH = "certificate_hash"
+HASH = anchors.HASH
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,8 @@ class Certificate:
 
 
 def hash_of(data: Mapping[str, Any]) -> str:
-    """sha256 over the canonical JSON of a certificate without its own hash."""
-    rest = {name: value for name, value in data.items() if name != HASH}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(text.encode()).hexdigest()
+    """See ``lake.rights.anchors.certificate_hash``."""
+    return anchors.certificate_hash(data)
 
 
 def parse(raw: bytes) -> Certificate:
@@ -259,6 +256,8 @@ def _covers_backups(work: Work) -> str:
     """What the certificate says of copies that nobody here can reach."""
     if not work.evidence["is_encrypted"]:
         return "no: the lake is not encrypted; backups and copies must be let expire or be cleared apart"
+    if work.evidence["keys_destroyed"] and work.values("spoken").len():
+        return "partly: the subject's keys were destroyed; others' keys sealed its rows in group chats"
     if work.evidence["keys_destroyed"]:
         return "yes: the subject's keys were destroyed, and what they encrypted in any copy cannot be read"
     return "no key of the subject was held"

@@ -39,19 +39,34 @@ def stray_vectors(work: Work) -> int:
 def _rule(work: Work, living: pl.DataFrame) -> Rule:
     def goes(rows: pl.DataFrame) -> pl.Series:
         mine = rows.with_row_index("row").filter(pl.col("tenant_id") == work.tenant)
-        dead = mine.join(living, on="text_hash", how="anti")["row"]
+        dead = mine.select("row", *_halves()).join(living, on=["first", "last"], how="anti")["row"]
         return pl.select(pl.int_range(rows.height).is_in(dead.implode()).alias("goes")).to_series()
 
     return Rule(VECTORS, ["tenant_id", "text_hash"], goes, work.buckets)
 
 
 def _living(work: Work) -> pl.DataFrame:
-    """``text_hash`` of every text that a row of the tenant has, file by file."""
-    found = [pl.DataFrame(schema={"text_hash": pl.String})]
+    """``first`` and ``last`` half of the hash of every text that a row of the tenant has, file by file.
+
+    Sixteen bytes a text: ten million of them take 160 MB, a quarter of what they take as strings.
+    """
+    found: list[pl.DataFrame] = []
     most = work.job.policy.embed.max_text_chars
     for table, form in _TEXTS:
         for name in files_of(work.lake, table, work.buckets):
             rows = tables.scan(work.lake, table, files=[name]).select(embedded_columns(form))
             mine = rows.filter(pl.col("tenant_id") == work.tenant).unique().collect()
-            found.append(hashed_texts(mine, form, most).select("text_hash"))
+            found.append(hashed_texts(mine, form, most).select(_halves()).unique())
+    if not found:
+        return pl.DataFrame(schema={"first": pl.UInt64, "last": pl.UInt64})
     return pl.concat(found).unique()
+
+
+def _halves() -> list[pl.Expr]:
+    """A hash of 32 hexadecimal digits as two numbers; null, which equals nothing, where it is none."""
+    digits = pl.when(pl.col("text_hash").str.contains(_HASH)).then("text_hash")
+    halves = {"first": digits.str.slice(0, 16), "last": digits.str.slice(16)}
+    return [half.str.to_integer(base=16, dtype=pl.UInt64).alias(name) for name, half in halves.items()]
+
+
+_HASH = "^[0-9a-f]{32}$"

@@ -30,12 +30,12 @@ page_lookup docs invert btree inverted transactions versions indices hint latest
 not head current gen history rolled_back hash seq prev audit certificates certificate tombstones standing
 state salt locks nightly scratch targets requests landing exports reports batches embedded ingested
 consolidated retained retaining encryption night open sealed hive month bucket rows row column columns
-""".split()
+"""
 
 
 def vocabulary(lake: Lake) -> set[str]:
     """Words of file formats, of tables and their closed lists, and the folders that the lake lies in."""
-    words = {*_FORMATS, *OPERATIONS, *POLARITIES, *SENTIMENTS, *CLAIM_SOURCES}
+    words = {*_FORMATS.split(), *OPERATIONS, *POLARITIES, *SENTIMENTS, *CLAIM_SOURCES}
     for table in (*STORED, MEMORIES):
         words |= {table.name, *table.names}
         words |= {value for column in table.columns for value in column.allowed}

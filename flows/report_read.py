@@ -122,12 +122,15 @@ def chain(job: Job) -> dict[str, Any]:
 
 
 def certificates(job: Job) -> pl.DataFrame:
-    """``CERTIFICATES_SCHEMA``: each certificate until the as-of, its hash and audit entry checked again."""
+    """``CERTIFICATES_SCHEMA``: each certificate until the as-of, its hash and audit entry checked again.
+
+    One that does not hold is listed at every as-of: its date is not to be trusted either.
+    """
     entries = {entry.seq: entry.hash for entry in audit.entries(job.lake)}
     keys = [e.key for e in job.lake.storage.entries("certificates") if e.key.endswith(".json")]
     rows = [_certificate(key, job.lake.storage.read(key) or b"", entries) for key in keys]
     found = pl.DataFrame(rows, schema=CERTIFICATES_SCHEMA, orient="row")
-    is_known = pl.col("completed_at").is_null() | (pl.col("completed_at") <= instant(job.as_of))
+    is_known = pl.col("fault").is_not_null() | (pl.col("completed_at") <= instant(job.as_of))
     return found.filter(is_known).sort("completed_at", "request_id")
 
 

@@ -88,7 +88,9 @@ def run_retain(job: Job) -> StepResult:
     with step(job, "retain") as result, tables.held_open():
         told = Instructions(retain_state.instructions_of(job))
         method = retain_state.method_of(job, told.all)
-        seen = Seen() if job.is_dry else retain_state.load(job, method)
+        seen = retain_state.load(job, method)
+        told = Instructions(told.all, seen.looked_at)
+        seen = Seen() if job.is_dry else seen
         due = _due(job, seen)
         is_resumed = not job.is_dry and job.lake.storage.read(retain_state.JOURNAL) is not None
         if not (due or is_resumed or _vacuumable(job, seen)):

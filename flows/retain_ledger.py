@@ -44,8 +44,8 @@ class Lines:
     def add(self, job: Job, plan: Plan) -> None:
         """Take up the verdicts of a bucket."""
         named = pl.concat([rows.select("tenant_id") for rows in plan.verdicts.values()]).unique()
-        key = salt(job.lake)
-        self.tenants |= {tenant_hash(key, tenant) if tenant else "" for (tenant,) in named.iter_rows()}
+        hashing = salt(job.lake)
+        self.tenants |= {tenant_hash(hashing, tenant) if tenant else "" for (tenant,) in named.iter_rows()}
         for name, rows in plan.verdicts.items():
             due = rows.filter(pl.col("state") != "stays")
             for state, lines in (("held", self.held), ("waiting", self.waiting), ("goes", self.going)):

@@ -25,7 +25,7 @@ from transforms.forgetting.verdicts import (
     trace_verdicts,
     with_scores,
 )
-from transforms.retention import expiry_expr, is_live
+from transforms.retention import expiry_expr, instant, is_live
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
@@ -34,6 +34,7 @@ from transforms.schemas import (
     DECISIONS,
     EPISODES,
     FACTS,
+    INSTANT,
     LINEAGE,
     MODEL_RESULTS,
     PROCEDURES,
@@ -66,9 +67,16 @@ _TRACE_COLUMNS = {
 
 @dataclass(frozen=True)
 class Instructions:
-    """What people asked for, as retention needs it."""
+    """What people asked for, as retention needs it.
+
+    Args:
+        all: Everything that stands.
+        looked_at: When retention last looked. What was due by then and is still there has become due
+            since, by a wish, another policy, or a hold that was released: it is not late before.
+    """
 
     all: Sequence[Standing]
+    looked_at: datetime | None = None
 
     @property
     def wishes(self) -> Wishes:
@@ -87,7 +95,8 @@ class Plan:
 
     Args:
         verdicts: By table: match columns, ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``known_at``
-            (when the lake got the row), ``state``, ``next_at``, and of episodes and cold ones ``month``.
+            (when the lake got the row, or retention last looked), ``state``, ``next_at``, and of episodes and
+            cold ones ``month``.
         rows: How many were judged.
     """
 
@@ -132,9 +141,12 @@ def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
     living = found[EPISODES.name].filter(pl.col("state") != "goes").select("episode_id")
     found |= {table.name: _traces(job, told, table, bucket, living, held) for table in _TRACES}
     found[COLD.name] = _cold(job, told, bucket)
-    columns = {name: rows.columns for name, rows in found.items()}
+    looked = instant(told.looked_at) if told.looked_at else pl.lit(None, INSTANT)
     tiered = {
-        n: rows.with_columns(tier_expr(columns[n]), known_expr(columns[n])) for n, rows in found.items()
+        name: rows.with_columns(
+            tier_expr(rows.columns), known_at=pl.max_horizontal(known_expr(rows.columns), looked)
+        )
+        for name, rows in found.items()
     }
     return Plan(tiered, sum(rows.height for rows in tiered.values()))
 

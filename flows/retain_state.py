@@ -62,11 +62,19 @@ def key_of(tenant_hash: str, table: str, tier: str, reason: str) -> str:
 
 @dataclass
 class Seen:
-    """What the last run saw."""
+    """What the last run saw.
+
+    Attributes:
+        as_of: The latest instant it reasoned at; None where it judged by other rules.
+        buckets: Hash of the files of each, and when something of it is due next.
+        superseded: Since when a table has files that stand no more.
+        looked_at: As ``as_of``, by whatever rules: all that was due by then is gone.
+    """
 
     as_of: datetime | None = None
     buckets: dict[int, dict[str, Any]] = field(default_factory=dict)
     superseded: dict[str, str] = field(default_factory=dict)
+    looked_at: datetime | None = None
 
     def is_settled(self, bucket: int, files: str, as_of: datetime) -> bool:
         """Whether nothing of a bucket can be due."""
@@ -83,10 +91,11 @@ def load(job: Job, method: str) -> Seen:
     superseded = record.get("superseded")
     kept = {str(k): str(v) for k, v in superseded.items()} if isinstance(superseded, dict) else {}
     try:
+        as_of = datetime.fromisoformat(record["as_of"])
         if record["method"] != method:
-            return Seen(superseded=kept)
+            return Seen(superseded=kept, looked_at=as_of)
         buckets = {int(number): dict(one) for number, one in record["buckets"].items()}
-        return Seen(datetime.fromisoformat(record["as_of"]), buckets, kept)
+        return Seen(as_of, buckets, kept, as_of)
     except (KeyError, TypeError, ValueError, AttributeError):
         return Seen(superseded=kept)
 

@@ -1,10 +1,11 @@
 """Topics that a person has forbidden: which rows mention one.
 
-Text and topic are brought to one form: NFKC, case folded, invisible characters removed, dashes, underscores
-and white space as one blank. A topic is then met as whole words. Its last word also in the plural or
-singular (-s, -es, -y and -ies) and in the possessive; other inflections need a topic of their own. Between
-letters of scripts that are written without blanks, or attach particles to a word (Han, kana, Thai, Lao,
-Khmer, Burmese, Hangul), no word boundary is asked for.
+Text and topic are brought to one form: NFKC, case folded, dashes, underscores and white space as one blank,
+and without invisible characters, the vowel marks of Arabic and Hebrew, and the dot of a folded Turkish
+capital. A topic is then met as whole words. Its last word also in the plural or singular (-s, -es, -y and
+-ies) and in the possessive; other inflections, and Arabic or Hebrew words with a particle before them, need
+a topic of their own. Between letters of scripts that are written without blanks, or attach particles to a
+word (Han, kana, Thai, Lao, Khmer, Burmese, Hangul), no word boundary is asked for.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ MOST_TOPICS = 1_000
 """Of one subject."""
 _BLANKS = dict.fromkeys(map(ord, "-_\u058a\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u30a0"), " ")
 """Dashes and underscores, as NFKC leaves them."""
+_UNWRITTEN = re.compile(
+    "(?<=i)\u0307|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670]"
+)
+"""What one writer of a word writes and another leaves out."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31a0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -50,7 +55,8 @@ def plain(text: str) -> str:
     else:
         # Folding can undo composition and the other way round; twice comes to rest.
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).casefold()
-        folded = "".join(c for c in folded if unicodedata.category(c) != "Cf").replace("\u2019", "'")
+        folded = _UNWRITTEN.sub("", folded).replace("\u2019", "'")
+        folded = "".join(c for c in folded if unicodedata.category(c) != "Cf")
     return " ".join(folded.translate(_BLANKS).split())
 
 

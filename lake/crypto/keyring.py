@@ -95,12 +95,15 @@ class Keyring:
         """
         with self._lock:
             if self._storage is None:
-                from lake.crypto.keyring_record import checked
-
                 storage = open_storage(f"{self.uri.rstrip('/')}/{self._lake.lake_id}")
-                checked(storage, self._lake, self.masters)
+                self._check(storage)
                 self._storage = storage
             return self._storage
+
+    def _check(self, storage: Storage) -> None:
+        from lake.crypto.keyring_record import checked
+
+        checked(storage, self._lake, self.masters)
 
     @property
     def masters(self) -> tuple[MasterKey, ...]:
@@ -174,7 +177,11 @@ class Keyring:
         return found
 
     def made(self, subject: str, tenant: str, version: int) -> Key:
-        """A new key, or the one that another writer made of that version meanwhile."""
+        """A new key, or the one that another writer made of that version meanwhile.
+
+        Raises:
+            LakeError: The keyring is there no more, or the master key is another one by now.
+        """
         secret = AESGCM.generate_key(8 * KEY_BYTES)
         entry = Entry(subject, tenant, version, self.clock())
         master = self.masters[0]
@@ -183,6 +190,7 @@ class Keyring:
         if self._unwritten is not None:
             self._unwritten.setdefault(entry.name, data)
         else:
+            self._check(self.storage)  # one whose disk went away must not begin anew as an empty folder
             self.storage.create(entry.name, data)
         made = self._read(subject, version)
         if made is None:

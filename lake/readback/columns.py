@@ -51,8 +51,16 @@ class ColumnSearch:
 
     def batch(self, batch: pa.RecordBatch) -> tuple[list[Find], int]:
         """Finds in a batch by row and column, and the decoded bytes that were looked at."""
-        named = zip(batch.schema.names, batch.columns, strict=True)
-        return self.search((name, *leaf) for name, column in named for leaf in leaves(column))
+        named = list(zip(batch.schema.names, batch.columns, strict=True))
+        shared = {name for name, column in named if pa.types.is_dictionary(column.type)}
+        if len(dict(named)) < len(named):  # a name says nothing of which column
+            shared = set()
+        values = ((n, *leaf) for n, column in named if n in shared for leaf in leaves(column.dictionary))
+        held, size = self.search(values)
+        clean = shared - {find.column for find in held}  # of the others every row is looked at
+        looked_at = ((n, *leaf) for n, column in named if n not in clean for leaf in leaves(column))
+        found, more = self.search(looked_at)
+        return found, size + more
 
     def search(self, columns: Iterable[tuple[str, pa.Array, Rows | None]]) -> tuple[list[Find], int]:
         """Finds in columns by row and column, and the bytes that were looked at.

@@ -109,6 +109,9 @@ def parquet(file: BinaryIO, key: str) -> Iterator[Decoded]:
     """Every row of every row group, then schema, metadata and footer."""
     parquet_file = pq.ParquetFile(file)
     schema = parquet_file.schema_arrow
+    repeated = _repeated(parquet_file)
+    if repeated:
+        parquet_file = pq.ParquetFile(file, metadata=parquet_file.metadata, read_dictionary=repeated)
     wanted = [f.name for f in schema if has_strings(f.type) or not f.type.num_fields]
     yield Text("schema text", _schema_text(schema, parquet_file.metadata.metadata))
     yield Text("footer bytes", _footer(file))
@@ -119,6 +122,21 @@ def parquet(file: BinaryIO, key: str) -> Iterator[Decoded]:
     given = path_columns(key)
     for batch in batches:
         yield Rows(batch, given)
+
+
+def _repeated(file: pq.ParquetFile) -> list[str]:
+    """Columns whose values are few, so that it is quicker to look at each value once than at every row."""
+    about, schema = file.metadata, file.schema_arrow
+    if not about.num_row_groups or len(set(schema.names)) < len(schema.names):
+        return []
+    chunks = [about.row_group(0).column(number) for number in range(about.num_columns)]
+    few = {c.path_in_schema for c in chunks if c.total_uncompressed_size < _FEW_BYTES * c.num_values}
+    return [f.name for f in schema if f.name in few and f.type in _DICTIONARIES]
+
+
+_FEW_BYTES = 3
+"""Bytes a value, below which a column holds few values many times."""
+_DICTIONARIES = (pa.string(), pa.large_string(), pa.binary())
 
 
 def _footer(file: BinaryIO) -> bytes:

@@ -259,7 +259,8 @@ def _ends(file: BinaryIO) -> tuple[bytes, bytes]:
 
 def _rows_of(batch: pa.RecordBatch, rows: list[int], given: Mapping[str, str]) -> pl.DataFrame:
     taken = batch.take(pa.array(rows, pa.int64()))
-    frame = pl.DataFrame(pa.Table.from_batches([taken]))
+    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in taken.columns]
+    frame = pl.DataFrame(pa.Table.from_arrays(columns, taken.schema.names))
     return frame.with_columns(pl.lit(value).alias(name) for name, value in given.items())
 
 

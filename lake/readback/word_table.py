@@ -82,10 +82,11 @@ class WordTable:
             is_inside = (starts >= 0) & (starts + sizes <= len(data))
             starts, sizes = starts[is_inside], sizes[is_inside]
             prints = _prints(bytes_, starts, sizes)
-            named = np.searchsorted(self._prints, prints, "left")
-            alike = np.searchsorted(self._prints, prints, "right") - named
-            if not alike.any():
+            named, is_known = _looked_up(self._prints, prints)
+            if not is_known.any():
                 continue
+            named, starts = named[is_known], starts[is_known]
+            alike = np.searchsorted(self._prints, prints[is_known], "right") - named
             owners = self._owners[np.repeat(named, alike) + _ramps(alike)].tolist()
             for owner, start in zip(owners, np.repeat(starts, alike).tolist(), strict=True):
                 pattern = self._patterns[owner]
@@ -107,11 +108,19 @@ class WordTable:
             if self._large is not None:
                 places = places[self._large.holds(keys[places])]
             near = keys[places]
-            first = np.searchsorted(self._keys, near, "left")
-            counts = np.searchsorted(self._keys, near, "right") - first
-            is_known = counts > 0
+            first, is_known = _looked_up(self._keys, near)
             if is_known.any():
-                yield (begin + places[is_known]) * WORD, first[is_known], counts[is_known]
+                first = first[is_known]
+                counts = np.searchsorted(self._keys, near[is_known], "right") - first
+                yield (begin + places[is_known]) * WORD, first, counts
+
+
+def _looked_up(
+    known: NDArray[np.uint64], asked: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """First place of each among sorted numbers, and whether it is there."""
+    first = np.searchsorted(known, asked, "left")
+    return first, known[np.minimum(first, len(known) - 1)] == asked
 
 
 def _ramps(counts: NDArray[np.int64]) -> NDArray[np.int64]:

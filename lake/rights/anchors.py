@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 import polars as pl
 
@@ -19,6 +20,7 @@ from lake.rights.audit import Verified
 from transforms.errors import UsageError
 
 CERTIFICATES = "certificates"
+HASH = "certificate_hash"
 _ANCHOR = re.compile(r"([1-9]\d{0,11}):([0-9a-f]{16,64})\Z")
 
 
@@ -65,11 +67,12 @@ def examined(lake: Lake, kept: Iterable[Anchor] = ()) -> Verified:
         kept: Anchors beside those in the lake.
 
     Returns:
-        As ``audit.verify``; certificates that the log of requests names and that are gone are a fault, too.
+        As ``audit.verify``; a certificate that the log of requests names and that is gone or was changed
+        is a fault, too.
     """
     # Before the chain is read: an event is written before whatever names it.
     known = sorted([*anchors(lake), *kept], key=lambda one: (one.seq, one.holder))
-    missing = _missing_certificates(lake)
+    fault = _certificate_fault(lake)
     found = audit.verify(lake)
     if found.broken is not None:
         return found
@@ -80,9 +83,7 @@ def examined(lake: Lake, kept: Iterable[Anchor] = ()) -> Verified:
             return replace(found, broken=fault)
         if not held[anchor.seq].startswith(anchor.hash):
             return replace(found, broken=f"event {anchor.seq} is not the one that {anchor.holder} names")
-    if missing:
-        return replace(found, broken=f"the certificate of request {missing[0]} is missing")
-    return found
+    return found if fault is None else replace(found, broken=fault)
 
 
 def _of_requests(lake: Lake) -> Iterator[Anchor]:
@@ -104,12 +105,27 @@ def _of_certificates(lake: Lake) -> Iterator[Anchor]:
             yield Anchor(told["seq"], told["hash"], f"the certificate of request {name[:8]}")
 
 
-def _missing_certificates(lake: Lake) -> list[str]:
-    """Requests whose log names a certificate that is not there, by id."""
+def _certificate_fault(lake: Lake) -> str | None:
+    """What is wrong with the first certificate that is not there, or not the one that the log names."""
     rows = requests.standing_requests(lake).filter(pl.col("evidence").str.contains('"certificate"'))
-    held = {entry.key for entry in lake.storage.entries(CERTIFICATES)}
-    named = sorted(rows["request_id"])
-    return [name[:8] for name in named if f"{CERTIFICATES}/{name}.json" not in held]
+    for request_id, state, raw in (
+        rows.select("request_id", "state", "evidence").sort("request_id").iter_rows()
+    ):
+        held = lake.storage.read(f"{CERTIFICATES}/{request_id}.json")
+        if held is None:
+            return f"the certificate of request {request_id[:8]} is missing"
+        # That of an open request is written before the log names it.
+        told = _json(held.decode("utf-8", "replace"))
+        if state == "done" and certificate_hash(told) != _json(raw)["certificate"]:
+            return f"the certificate of request {request_id[:8]} was changed"
+    return None
+
+
+def certificate_hash(data: Mapping[str, object]) -> str:
+    """sha256 over the canonical JSON of a certificate without its own hash."""
+    rest = {name: value for name, value in data.items() if name != HASH}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _json(raw: str) -> dict[str, object]:

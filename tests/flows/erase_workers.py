@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,72 +13,52 @@ from typing import Any
 from flows import erase
 from flows.job import Job, exclusive
 from flows.publish import run_publish
-from lake import landing, tables
+from lake import landing
 from lake.lake import open_lake
-from lake.storage import LocalStorage
+from tests.flows.dying import EFFECTS
 from tests.flows.lakes import AS_OF, CountingEmbedder, job_on
 from transforms.errors import BusyError
 from transforms.policy import Policy
 from transforms.subjects import Subject
 
-EFFECTS = ((LocalStorage, "write"), (LocalStorage, "create"), (LocalStorage, "delete"), (tables, "_commit"))
-"""What changes something on disk."""
+PAUSE_SECONDS = 0.02
+"""Between two tries, so that the erasure gets its share of the processor."""
+REST_SECONDS = 1.0
+"""Between two publications, in which the erasure can take the lake: it tries every tenth of a second."""
 
 
-class Counter:
-    """Counts what changes something, by step, and kills the process before the one that it was told."""
+def kill_before(place: int) -> None:
+    """Make the effect of this number, from 0, the end of the process."""
+    done = [0]
 
-    def __init__(self, at: int) -> None:
-        self.at, self.count, self.step = at, 0, "record"
-        self.steps: list[str] = []
-
-    def watch(self, owner: Any, name: str) -> None:
-        """Count the calls of one function."""
-        inner: Callable[..., Any] = getattr(owner, name)
-
-        def watched(*arguments: Any, **keywords: Any) -> Any:
-            if self.count == self.at:
+    def watched(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def act(*arguments: Any, **keywords: Any) -> Any:
+            if done[0] == place:
                 os.kill(os.getpid(), signal.SIGKILL)
-            self.count += 1
-            self.steps.append(self.step)
+            done[0] += 1
             return inner(*arguments, **keywords)
 
-        setattr(owner, name, watched)
+        return act
 
-    def follow(self) -> None:
-        """Know which step is on."""
-        timed = erase._timed
-
-        def followed(work: Any, name: str, act: Any) -> None:
-            self.step = name
-            timed(work, name, act)
-            self.step = "issue"
-
-        erase._timed = followed
+    for owner, name in EFFECTS:
+        setattr(owner, name, watched(getattr(owner, name)))
 
 
 def killed(root: str, *points: str) -> None:
-    """Erase ana on a copy of the lake for each point, each in a forked process that dies there.
-
-    For the point -1 it lives, and the steps of what it changed are printed.
-    """
+    """Erase ana on a copy of the lake for each point, each in a forked process that dies there."""
     for point in points:
         child = os.fork()  # before anything was computed: the child has threads of its own
         if child == 0:
-            counter = Counter(int(point))
-            for owner, name in EFFECTS:
-                counter.watch(owner, name)
-            counter.follow()
+            kill_before(int(point))
             erase.run_erase(
                 job_on(Path(root) / point, buckets=1),
                 Subject("acme", user="ana"),
                 basis="gdpr_art_17",
                 requested_by="subject",
             )
-            print(json.dumps(counter.steps), flush=True)
             os._exit(0)
         status = os.waitpid(child, 0)[1]
-        if int(point) >= 0 and not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+        if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
             raise AssertionError(f"the process was not killed at {point}: {status}")
 
 
@@ -90,6 +70,7 @@ def land(uri: str, user: str, seconds: str) -> None:
         text = f"{user} lands walnut number {number} while it is erased"
         landing.append(lake, [{"content": text, "tenant_id": "acme", "user_id": user}], now=AS_OF)
         number += 1
+        time.sleep(PAUSE_SECONDS)
         if number == 3:
             print("begun", flush=True)
     print(number, flush=True)
@@ -104,10 +85,12 @@ def publish(uri: str) -> None:
             with exclusive(job):
                 run_publish(job, force=True)
         except BusyError:
+            time.sleep(PAUSE_SECONDS)
             continue
         done += 1
         if done == 1:
             print("begun", flush=True)
+        time.sleep(REST_SECONDS)
     print(done, flush=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flows import erase as erase_flow
 from flows.erase import resume_open
 from flows.erase_certificate import Certificate, parse
 from flows.job import Job, exclusive
@@ -18,6 +18,7 @@ from lake import tables
 from lake.index_build import generations
 from lake.rights import audit, requests, tombstones
 from lake.rights.subjects import salt
+from tests.flows.dying import EFFECTS, living
 from tests.flows.erasing import GROUP_SENTENCES, copied, erase, group_chat, holding, lake_of, said
 from tests.flows.lakes import REPOSITORY, environment, job_on
 from transforms.policy import Policy
@@ -99,21 +100,77 @@ def kept_certificate(job: Job) -> Certificate:
     return parse(job.lake.storage.read(key) or b"")
 
 
-def spread(steps: list[str]) -> list[int]:
-    """One effect of each step, from its middle, and the very last."""
-    places: dict[str, list[int]] = {}
-    for place, step in enumerate(steps):
-        places.setdefault(step, []).append(place)
-    return sorted({len(steps) - 1, *(found[len(found) // 2] for found in places.values())})
+def erased(job: Job, point: tuple[str, int] | None = None) -> list[str]:
+    """Erase ana, or go on with it where it is open; returns the steps of what changed something.
+
+    Args:
+        job: The run.
+        point: Step, and effects of it before the death; a step with fewer ends in it. None: it lives.
+    """
+    steps: list[str] = []
+    on = ["record"]
+    timed = erase_flow._timed
+    with living() as life, pytest.MonkeyPatch.context() as patch:
+
+        def is_due(*_: object) -> bool:
+            if point is not None and on[0] == point[0] and steps.count(on[0]) >= point[1]:
+                life.die()
+            steps.append(on[0])
+            return True
+
+        def followed(work: Any, name: str, act: Any) -> None:
+            on[0] = name
+            timed(work, name, act)
+            if point is not None and name == point[0]:
+                life.die()
+            on[0] = "issue"
+
+        patch.setattr(erase_flow, "_timed", followed)
+        for owner, name in EFFECTS:
+            patch.setattr(owner, name, life.watched(getattr(owner, name), is_due))
+        if requests.open_requests(job.lake):
+            with exclusive(job):
+                assert [one.error for one in resume_open(job) if one.error] == []
+        else:
+            erase(job, user="ana")
+    return steps
 
 
-def test_killed_at_every_step_and_run_again(template: Path, tmp_path: Path) -> None:
-    copied(template, tmp_path / "-1")
-    steps = json.loads(finished(worker("killed", tmp_path, "-1"))[0])
+def middles(steps: list[str]) -> dict[str, int]:
+    """Effects before the middle one of each step."""
+    return {name: steps.count(name) // 2 for name in dict.fromkeys(steps)}
+
+
+@pytest.fixture(scope="module")
+def alive(template: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, list[str]]:
+    """A lake on which nothing died, and the steps of what changed something."""
+    job = job_on(copied(template, tmp_path_factory.mktemp("alive") / "lake"), buckets=1)
+    return job, erased(job)
+
+
+def test_died_in_every_step_and_gone_on_with(
+    template: Path, tmp_path: Path, alive: tuple[Job, list[str]]
+) -> None:
+    """One erasure that dies in the middle of one step after the other, each time it is gone on with."""
+    whole, steps = alive
     assert {"record", "collect", "rows", "rebuild", "vectors", "index", "history", "issue"} <= set(steps)
-    whole = job_on(tmp_path / "-1", buckets=1)
-    wanted = state(whole), proof(kept_certificate(whole))
-    points = spread(steps)
+    job = job_on(copied(template, tmp_path / "lake"), buckets=1)
+    for name, before in middles(steps).items():
+        assert len(erased(job, (name, before))) < len(steps), name
+        assert requests.open_requests(job.lake), name
+    erased(job)
+    assert proof(kept_certificate(job)) == proof(kept_certificate(whole))
+    assert state(job) == state(whole)
+    assert holding(tmp_path / "lake", SENTENCES) == {}
+
+
+KILLED = ("rows", "index")
+
+
+def test_killed_and_run_again(template: Path, tmp_path: Path, alive: tuple[Job, list[str]]) -> None:
+    """Real kills of a process: while rows go, and while the index is made anew."""
+    whole, steps = alive
+    points = [steps.index(name) + middles(steps)[name] for name in KILLED]
     for point in points:
         copied(template, tmp_path / str(point))
     assert finished(worker("killed", tmp_path, *points)) == []
@@ -121,9 +178,9 @@ def test_killed_at_every_step_and_run_again(template: Path, tmp_path: Path) -> N
         job = job_on(tmp_path / str(point), buckets=1)
         with exclusive(job):
             done = resume_open(job)
-        assert [one.error for one in done if one.error] == [], steps[point]
-        assert proof(kept_certificate(job)) == wanted[1], steps[point]
-        assert state(job) == wanted[0], steps[point]
+        assert [one.error for one in done] == [None], steps[point]
+        assert proof(kept_certificate(job)) == proof(kept_certificate(whole)), steps[point]
+        assert state(job) == state(whole), steps[point]
         assert holding(tmp_path / str(point), SENTENCES) == {}
 
 
@@ -136,7 +193,7 @@ def stop(tmp_path: Path) -> Iterator[Path]:
 
 def test_landing_of_the_same_user_from_other_processes(template: Path, tmp_path: Path, stop: Path) -> None:
     job = job_on(copied(template, tmp_path / "lake"), buckets=1)
-    writers = [worker("land", job.lake.uri, user, 0) for user in ("ana", "ana", "ben")]
+    writers = [worker("land", job.lake.uri, user, 0) for user in ("ana", "ben")]
     for writer in writers:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "begun\n"

@@ -74,6 +74,16 @@ def test_calls_that_name_too_little_or_too_much(slowwave: Callable[..., Said]) -
         assert slowwave(*arguments).code == 2
 
 
+def test_a_memory_may_be_named_by_the_beginning_of_its_id(slowwave: Callable[..., Said], job: Job) -> None:
+    rows = tables.scan(job.lake, EPISODES).filter(tenant_id="acme", user_id="ana").collect()
+    memory = rows["episode_id"][0]
+    plan = slowwave("erase", "--tenant", "acme", "--memory", memory[:12]).json["plan"]
+    assert plan["stores"]["episodes"] == 1
+    # What names nothing must not end as a complete erasure of nothing.
+    assert slowwave("erase", "--tenant", "acme", "--memory", "0" * 12, *BASIS).code == 2
+    assert requests.open_requests(job.lake) == []
+
+
 def test_the_certificate_and_its_check(slowwave: Callable[..., Said], job: Job) -> None:
     certificate = slowwave("erase", *NAMED, *BASIS).json["certificate"]
     assert certificate["outcome"] == "complete"
@@ -184,7 +194,13 @@ def test_canaries_in_fields_that_nobody_indexes(tmp_path: Path) -> None:
 
 def test_a_killed_retention_leaves_no_name_behind(job: Job) -> None:
     rebuilt = [["acme", "user:ana", "s2"], ["acme", "user:ben", "b1"]]
-    journal = {"run_id": "r", "removed": {}, "audit_seq": None, "rebuilt": rebuilt, "pending": None}
+    journal: dict[str, Any] = {
+        "run_id": "r",
+        "removed": {},
+        "audit_seq": None,
+        "rebuilt": rebuilt,
+        "pending": None,
+    }
     job.lake.storage.write("state/retaining.json", json.dumps(journal).encode())
     assert erase(job, user="ana").outcome == "complete"
     left = json.loads(job.lake.storage.read("state/retaining.json") or b"")

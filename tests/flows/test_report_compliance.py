@@ -335,6 +335,15 @@ def test_a_certificate_that_was_changed_is_found(job: Job, harm: Any, says: str)
     assert found.findings[0].where == (request_id,)
 
 
+def test_a_changed_certificate_is_told_at_every_instant(job: Job) -> None:
+    """Whoever dates it into the future hides it from no report."""
+    request_id = erasure(job, ago(9), timedelta(seconds=9), "one")
+    key = f"certificates/{request_id}.json"
+    data = {**json.loads(job.lake.storage.read(key) or b""), "completed_at": "2090-01-01T00:00:00+00:00"}
+    job.lake.storage.write(key, json.dumps(data).encode())
+    assert not compliance(job).is_kept
+
+
 def test_a_certificate_under_another_name_or_entry_is_found(job: Job) -> None:
     first = erasure(job, ago(9), timedelta(seconds=9), "one")
     raw = job.lake.storage.read(f"certificates/{first}.json") or b""

@@ -443,6 +443,20 @@ def test_history_that_came_late_makes_nothing_late_that_was_derived_of_it(
     assert late.rows() == []
 
 
+def test_what_a_wish_makes_due_is_late_only_once_a_night_has_passed_it_by(tmp_path: Path) -> None:
+    """Looked at two days ago, a period asked for since; without that look, nobody had done it in time."""
+    job = landed(job_on(tmp_path / "lake"), tmp_path, row(1), row(2))
+    shutil.copytree(tmp_path / "lake", tmp_path / "unseen")
+    found = []
+    for one in (job, job_on(tmp_path / "unseen")):
+        if one is job:
+            run_retain(after(one, 38))
+        standing.save(one.lake, Standing(ANA, period_seconds=30 * 86_400))
+        result = run_retain(after(one, 39, policy=policy(staleness={"is_enabled": False})))
+        found.append((result.detail["removed"]["episodes"], result.detail["late"]))
+    assert found == [({"expired": 2}, 0), ({"expired": 2}, 2)]
+
+
 def test_only_a_lifetime_can_be_overrun(tmp_path: Path) -> None:
     """Cold for ten days past the span, with nobody to look: no lifetime was broken."""
     job = landed(job_on(tmp_path / "lake"), tmp_path, row(1))

@@ -37,6 +37,10 @@ MET = [
     ("c++", "I know C++ well"),
     ("طلاق", "قصة طلاق طويلة"),
     ("42", "room 42"),
+    ("istanbul", "İSTANBUL"),
+    ("İstanbul", "to istanbul"),
+    ("طلاق", "قصة طَلَاق طويلة"),
+    ("גירושין", "גֵּירוּשִׁין"),
 ]
 NOT_MET = [
     ("divorce", "a divorcee"),

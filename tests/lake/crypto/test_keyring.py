@@ -300,3 +300,11 @@ def test_a_prefix_of_the_lakes_name_is_outside(tmp_path: Path) -> None:
 def test_a_master_key_has_32_bytes(secret: bytes) -> None:
     with pytest.raises(LakeError, match="32 bytes"):
         LocalMasterKey(secret)
+
+
+def test_a_keyring_whose_disk_went_away_is_not_begun_anew(tmp_path: Path) -> None:
+    lake = landed(tmp_path / "lake", "ana")
+    (tmp_path / "lake-keys").rename(tmp_path / "elsewhere")
+    with pytest.raises(LakeError, match="no keyring"):
+        keys(lake).sealing(dict([keys(lake).hashed("acme", "user:ben")]))
+    assert not (tmp_path / "lake-keys").exists()

@@ -71,6 +71,42 @@ def test_values_are_searched_one_by_one(values: list[str], needle: str) -> None:
         assert found == {i for i, value in enumerate(values) if needle == value}
 
 
+CELLS = st.one_of(st.none(), st.sampled_from(["ana", "user:ana", "say ana.", "zebra-", "canary", CANARY, ""]))
+
+
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6), st.integers(1, 60))
+def test_columns_searched_together_give_what_each_gives_alone(rows_: list[list[Any]], joined: int) -> None:
+    search = ColumnSearch(Matcher(Needles(identifiers=("ana",), texts=(CANARY, "ok"))))
+    kinds = (pa.string(), pa.large_string(), pa.binary())
+    names = ("user_id", "content", "raw")
+    arrays = [pa.array(column, kind) for column, kind in zip(zip(*rows_, strict=True), kinds, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, names)
+    alone = [
+        find
+        for name, array in zip(names, arrays, strict=True)
+        for find in search.batch(pa.RecordBatch.from_arrays([array], [name]))[0]
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lake.readback.columns._JOINED_BYTES", joined)
+        found = search.batch(batch)[0]
+    assert found == sorted(alone)
+    assert {f.row for f in found if f.column == "content"} == {
+        number for number, row in enumerate(rows_) if row[1] in {CANARY, "ana", "user:ana", "say ana."}
+    }
+
+
+@given(st.lists(CELLS, min_size=1, max_size=9), st.integers(0, 8))
+def test_a_dictionary_gives_what_its_rows_give(cells: list[Any], start: int) -> None:
+    search = ColumnSearch(Matcher(Needles(identifiers=("ana",), texts=(CANARY, "ok"))))
+    plain = pa.array(cells, pa.string())
+    encoded = plain.dictionary_encode()
+    for name in ("user_id", "content"):
+        expected = search.batch(pa.RecordBatch.from_arrays([plain.slice(start)], [name]))[0]
+        assert search.batch(pa.RecordBatch.from_arrays([encoded.slice(start)], [name]))[0] == expected
+        both = pa.RecordBatch.from_arrays([encoded, plain], [name, name])
+        assert search.batch(both)[0] == search.batch(pa.RecordBatch.from_arrays([plain], [name]))[0]
+
+
 VALUES = ["ana", "ana2", "user:ana", "agent:ana", "say ana.", "ana ben", None, "banana", "ana-b"]
 
 

@@ -142,6 +142,39 @@ def test_short_needles_are_left_out_of_compressed_bytes_and_counted() -> None:
     }
 
 
+@given(st.lists(LETTERS, max_size=4), st.lists(LETTERS, max_size=4), st.permutations(range(8)))
+def test_texts_searched_together_give_what_each_gives_alone(
+    texts: list[str], identifiers: list[str], order: list[int]
+) -> None:
+    matcher = Matcher(Needles(identifiers=tuple(identifiers), texts=tuple(texts)))
+    held = [t.encode() for t in (*texts, "", *identifiers)]
+    halves = [part for data in held for part in (data[: len(data) // 2], data[len(data) // 2 :], data)]
+    parts = [halves[number] for number in order if number < len(halves)]
+    alone = [(number, match) for number, data in enumerate(parts) for match in matcher.find(data)]
+    assert list(matcher.parts(parts)) == alone
+
+
+@given(st.integers(15, 80), st.integers(1, 40), st.integers(0, 16), st.booleans())
+def test_needles_that_begin_alike_are_told_apart(size: int, count: int, shift: int, is_last: bool) -> None:
+    """Padded numbers share nearly all their words; each is found, and none that was not asked for."""
+    made = [f"{number:0{size}d}" if is_last else f"{number:03d}".ljust(size, "0") for number in range(count)]
+    ids = sorted(made[::2])
+    data = b"x" * shift + "-".join(made).encode()
+    got = {match.needle[1] for match in Matcher(Needles(ids=frozenset(ids))).find(data)}
+    assert got == {number for number, value in enumerate(ids) if value.encode() in data}
+    assert len(got) == len(ids)
+
+
+@given(st.lists(st.text("ab", min_size=15, max_size=40), min_size=1, max_size=30, unique=True), st.data())
+def test_alike_patterns_at_any_place_are_all_found(values: list[str], draw: st.DataObject) -> None:
+    """Two letters make keys that many patterns share; against a plain search."""
+    order = draw.draw(st.permutations(values))
+    data = "".join(order).encode()
+    needles = Needles(ids=frozenset(values))
+    got = sorted({(s, e, p.needle) for s, e, p in Matcher(needles).raw(data)})
+    assert got == sorted(set(plain(needles, data)))
+
+
 def test_no_needles_find_nothing() -> None:
     assert Matcher(Needles()).find(b"anything" * 100) == []
     assert Matcher(Needles(texts=("", "  "), identifiers=("",), ids=frozenset({""}))).find(b"  ") == []

@@ -8,7 +8,7 @@ import pytest
 
 from lake.lake import Lake, init_lake
 from lake.rights import audit, requests
-from lake.rights.anchors import Anchor, anchor_of, anchors, examined
+from lake.rights.anchors import Anchor, anchor_of, anchors, certificate_hash, examined
 from tests.lake.made import NOON
 from transforms.errors import UsageError
 from transforms.subjects import Subject
@@ -74,10 +74,13 @@ def test_certificates_are_anchors_and_must_be_there(lake: Lake) -> None:
     )
     entry = audit.entries(lake)[9]
     key = f"certificates/{asked.request_id}.json"
-    lake.storage.write(key, json.dumps({"audit": {"seq": entry.seq, "hash": entry.hash}}).encode())
-    requests.update(lake, asked, "done", {"certificate": "ab" * 32}, NOON)
+    told = {"outcome": "held", "audit": {"seq": entry.seq, "hash": entry.hash}}
+    lake.storage.write(key, json.dumps(told).encode())
+    requests.update(lake, asked, "done", {"certificate": certificate_hash(told)}, NOON)
     assert examined(lake).broken is None
     assert {one.seq for one in anchors(lake)} == {8, 10}
+    lake.storage.write(key, json.dumps({**told, "outcome": "complete"}).encode())
+    assert examined(lake).broken == f"the certificate of request {asked.request_id[:8]} was changed"
     lake.storage.delete(key)
     assert examined(lake).broken == f"the certificate of request {asked.request_id[:8]} is missing"
     lake.storage.write(key, json.dumps({"audit": {"seq": 11, "hash": entry.hash}}).encode())
