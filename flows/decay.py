@@ -44,6 +44,8 @@ _COLUMNS = (
     "state",
 )
 
+_COUNTED = ("kind", "score", "reason", "state", "is_pinned")
+
 
 def run_decay(
     job: Job, *, subject: Subject | None = None, out: str | None = None, is_complete: bool = False
@@ -71,7 +73,8 @@ def run_decay(
         if not buckets:
             result.state = "unchanged"
             return result
-        frames = [_memories(job, plan, subject) for plan in _plans(job, told, buckets)]
+        columns = _COLUMNS if out else _COUNTED  # a lake's memories with all factors would fill the memory
+        frames = [_memories(job, plan, subject).select(columns) for plan in _plans(job, told, buckets)]
         found = pl.concat(frames)
         result.rows_in = found.height
         result.rows_out = found.filter(pl.col("reason").is_not_null()).height

@@ -12,9 +12,9 @@ from flows.erase_work import Work
 from flows.publish import run_publish
 from flows.published import access_of, inputs_of, memories_of, wishes_of
 from lake import revisions
-from lake.erasure.hints import settled_version
 from lake.erasure.index_purge import IndexPurged, purge_index
 from lake.erasure.index_rows import held_ids
+from lake.hints import settled_version
 from lake.index import Manifest, load_manifest
 from lake.index_probe import probed
 from lake.index_record import read_pointer, readable_pointer

@@ -7,7 +7,7 @@ import polars as pl
 from flows.consolidate import run_consolidate
 from flows.erase_rules import OWNED, direct_rules, resting_rule
 from flows.erase_work import Work
-from lake.erasure import hints
+from lake import hints
 from lake.erasure.removal import remove
 
 

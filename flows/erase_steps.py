@@ -13,8 +13,8 @@ from flows.erase_targets import collect
 from flows.erase_vectors import drop_vectors
 from flows.erase_verify import verify
 from flows.erase_work import Work
-from lake import landing, locks
-from lake.erasure import hints, history
+from lake import hints, landing, locks
+from lake.erasure import history
 from transforms.schemas import REQUESTS, RUNS, STORED
 
 _LIVELY = (REQUESTS, RUNS)

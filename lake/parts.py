@@ -30,8 +30,8 @@ ROW_GROUP_ROWS = 131_072
 _SAFE_VALUE = re.compile(r"\d[\d-]*", re.ASCII)
 """Readers of partitioned folders guess at anything else: one name means null, some need escapes."""
 _STRONG = 15
-"""zstd level of what is written once and hardly ever read: a fifth smaller than level 1 at a third of the speed;
-19 saves a third at a tenth of it."""
+"""zstd level of what is written once and hardly ever read: a fifth smaller than level 1, at a third of its
+speed; 19 saves a third at a tenth of it."""
 _WRITERS = 4
 """Files written at once: their syncs overlap, and memory holds this many encoded files."""
 

@@ -123,6 +123,8 @@ class CapacityPolicy(Section):
     """Memories of every kind."""
     episodes: int = Field(500, ge=1, le=1_000_000_000)
     """Episodes in detail."""
+    content_chars: int = Field(100_000_000, ge=1, le=1_000_000_000_000_000)
+    """Characters of the episodes' content in all, about 100 MB."""
 
 
 class ColdPolicy(Section):

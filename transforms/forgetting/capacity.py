@@ -28,3 +28,26 @@ def over_capacity(rows: pl.DataFrame, budget: int, key: str) -> pl.DataFrame:
     place = order.rank("ordinal").over(who).cast(pl.Int64)
     goes = ~pl.col("is_pinned") & (place <= pl.col("excess"))
     return crowded.filter(goes).drop("excess") if crowded.height else owned.clear()
+
+
+def over_size(rows: pl.DataFrame, budget: int, size: str, key: str) -> pl.DataFrame:
+    """Rows that do not fit an owner's budget of size, the best kept first.
+
+    Pinned rows take their part of the budget, and stay. Order and owners as for ``over_capacity``.
+
+    Args:
+        rows: As for ``over_capacity``, and the column of the size.
+        budget: Largest sum of sizes of one owner.
+        size: Column with what a row takes.
+        key: Column with the row's own id.
+
+    Returns:
+        The rows that go.
+    """
+    who = ["tenant_id", "owner"]
+    owned = rows.filter(pl.col("owner").is_not_null())
+    large = owned.group_by(who).agg(total=pl.col(size).sum()).filter(pl.col("total") > budget)
+    crowded = owned.join(large, on=who, how="semi").sort(
+        "is_pinned", "score", "event_at", key, descending=True
+    )
+    return crowded.filter(~pl.col("is_pinned") & (pl.col(size).cum_sum().over(who) > budget))

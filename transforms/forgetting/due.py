@@ -9,7 +9,7 @@ import polars as pl
 
 from transforms import retention
 from transforms.forgetting.access import with_access
-from transforms.forgetting.capacity import over_capacity
+from transforms.forgetting.capacity import over_capacity, over_size
 from transforms.forgetting.score import is_forgotten, scored
 from transforms.owners import owner_expr
 from transforms.policy import Policy
@@ -29,6 +29,7 @@ LIGHT = (
     "retention_tier",
     "expires_at",
     "event_at",
+    "content_chars",
 )
 """Columns of an episode that decide on it."""
 WAITING = ("stale", "decayed")
@@ -116,10 +117,11 @@ def with_capacity(rows: pl.DataFrame, covered: pl.DataFrame, policy: Policy, as_
     remaining = rows.filter(
         ~pl.col("is_injected") & (pl.col("reason").is_null() | pl.col("is_waiting") | pl.col("is_held"))
     )
-    evicted = over_capacity(remaining, policy.capacity.episodes, "episode_id")
-    over = pl.col("episode_id").is_in(evicted["episode_id"].implode()) & (
-        pl.col("reason").is_null() | pl.col("is_waiting")
-    )
+    many = over_capacity(remaining, policy.capacity.episodes, "episode_id")
+    fewer = remaining.join(many, on="episode_id", how="anti")
+    large = over_size(fewer, policy.capacity.content_chars, "content_chars", "episode_id")
+    evicted = pl.concat([many["episode_id"], large["episode_id"]])
+    over = pl.col("episode_id").is_in(evicted.implode()) & (pl.col("reason").is_null() | pl.col("is_waiting"))
     rows = rows.with_columns(
         reason=pl.when(over).then(pl.lit("over_capacity")).otherwise("reason"),
         due_at=pl.when(over).then(retention.instant(as_of)).otherwise("due_at"),

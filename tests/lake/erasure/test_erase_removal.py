@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from lake import lineage, tables, upkeep
-from lake.erasure import hints, history
+from lake import hints, lineage, tables, upkeep
+from lake.erasure import history
 from lake.erasure.removal import COMMIT_ROWS, Rule, count, files_of, matching, remove
 from lake.lake import Lake, init_lake
 from tests.lake.made import episodes
