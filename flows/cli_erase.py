@@ -14,13 +14,13 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
         "erase",
         "Erase a person, agent, session, tenant or memory from every file of the lake, and prove it."
         " Without --yes: show what would go.",
-        "slowwave --lake ./memory erase --tenant acme --user u1 --basis gdpr_art_17 --yes",
+        "slowwave --lake ./memory erase --tenant acme --user u1 --basis gdpr-art-17 --yes",
         scope,
     )
     erase.add_argument("--memory", metavar="ID", help="one memory, and the episodes it rests on")
     erase.add_argument("--tenant-wide", action="store_true", help="the whole tenant")
     erase.add_argument(
-        "--basis", metavar="TEXT", help="legal basis, such as gdpr_art_17; goes into the proof"
+        "--basis", metavar="TEXT", help="legal basis, such as gdpr-art-17; goes into the proof"
     )
     erase.add_argument(
         "--requested-by",

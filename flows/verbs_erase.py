@@ -28,7 +28,7 @@ def erase(options: argparse.Namespace) -> Output:
         plan = plan_erase(job_of(options), subject, options.alias)
         return Output({"dry_run": True, "plan": plan}, plan_text(plan))
     if not options.basis:
-        raise UsageError("an erasure needs its legal basis", "Name it: --basis gdpr_art_17.")
+        raise UsageError("an erasure needs its legal basis", "Name it: --basis gdpr-art-17.")
     from flows.erase import run_erase
 
     certificate = run_erase(
