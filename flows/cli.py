@@ -160,7 +160,7 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     publish.add_argument("--force", action="store_true", help="build even where nothing changed")
     nightly = verb(
         "nightly",
-        "Ingest, embed, consolidate and publish.",
+        "Complete open erasures, ingest, embed, consolidate, take out what is due (retain deletes), publish.",
         "slowwave --lake ./memory nightly traces/ --tenant acme",
         scope,
     )
