@@ -29,18 +29,22 @@ def certificate_html(certificate: Mapping[str, Any]) -> str:
     c: Mapping[str, Any] = defaultdict(lambda: None, certificate)
     stores = [_known(s, ("store", *_STORE)) for s in _rows(c["stores"])]
     touched = [store for store in stores if any(store[name] for name in _STORE)]
+    kept = _rows(c["kept"])
+    held = _held_stores(kept)
     verification = _known(c["verification"], _VERIFICATION)
+    verdict = _verdict(c, verification, stores)
     return render(
         "certificate.html",
         {
             "c": c,
             "unknown": UNKNOWN,
-            "verdict": _verdict(c, verification, stores),
-            "lateness": _lateness(c),
+            "verdict": verdict,
+            "lateness": _lateness(c, is_closed=verdict["is_closed"]),
             "stores": touched,
-            "empty": [store["store"] for store in stores if store not in touched],
+            "empty": [s["store"] for s in stores if s not in touched and s["store"] not in (held or ())],
+            "has_held": held is not None,
             "total": {name: _sum(stores, name) for name in _STORE},
-            "kept": [_known(k, ("what", "count", "why")) for k in _rows(c["kept"])],
+            "kept": [_known(k, ("what", "count", "why")) for k in kept],
             "has_kept": c["kept"] is not None,
             "generations": _generations(c["generations_removed"]),
             "keys": _keys(c["keys_destroyed"]),
@@ -69,9 +73,18 @@ _VERIFICATION = (
     "unreadable",
     "leaks",
     "mentions",
+    "mentions_held",
     "requeried",
     "passed",
 )
+
+
+def _held_stores(kept: Iterable[Mapping[str, Any]]) -> list[object] | None:
+    """Stores with rows under hold; None where no row is, empty where the certificate does not say which."""
+    held = [row for row in kept if row.get("what") == "rows_held" and row.get("count")]
+    if not held:
+        return None
+    return [name for row in held if isinstance(row.get("stores"), Mapping) for name in row["stores"]]
 
 
 def _known(value: object, names: Iterable[str]) -> dict[str, Any]:
@@ -106,7 +119,7 @@ def _verdict(
     if outcome == "complete" and is_proven and not left:
         return _told("good", "✔", "Complete", _COMPLETE, is_closed=True)
     if outcome == "held" and is_proven:
-        return _told("warn", "⏸", "Held", _HELD, is_closed=False)
+        return _told("warn", "!", "Held", _HELD, is_closed=False)
     if outcome in ("complete", "held"):
         return _told("bad", "✘", "Not proven", _NOT_PROVEN.format(outcome), is_closed=False)
     if outcome == "failed":
@@ -189,7 +202,8 @@ def _keys(value: object) -> str:
     if not number:
         return "none (the subject's text was not encrypted with a key of its own)"
     return (
-        f"{count(number)}; copies and backups of what they encrypted can no longer be read, wherever they are"
+        f"{count(number)}; the text that they encrypted in the tables of any copy or backup can no longer be"
+        " read, wherever it is"
     )
 
 
@@ -208,12 +222,14 @@ def _steps(value: object) -> list[dict[str, Any]]:
     ]
 
 
-def _lateness(c: Mapping[str, Any]) -> dict[str, str] | None:
-    """In time or late, where both instants are stated."""
+def _lateness(c: Mapping[str, Any], *, is_closed: bool) -> dict[str, str] | None:
+    """In time or late, where both instants are stated; of an open request, how long it has."""
     done, due = _parsed(c["completed_at"]), _parsed(c["due_at"])
     if done is None or due is None or (done.tzinfo is None) != (due.tzinfo is None):
         return None
     seconds = (done - due).total_seconds()
+    if seconds <= 0 and not is_closed:
+        return {"mood": "soft", "text": f"still open; due {duration(-seconds)} later"}
     if seconds <= 0:
         return {"mood": "good", "text": f"{duration(-seconds)} before it was due"}
     return {"mood": "bad", "text": f"{duration(seconds)} late"}

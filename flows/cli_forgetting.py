@@ -16,7 +16,7 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
         "slowwave --lake ./memory decay --tenant acme --out scores.parquet",
         scope,
     )
-    decay.add_argument("--out", metavar="FILE", help="write the scored memories there, as Parquet")
+    decay.add_argument("--out", metavar="FILE", help="write the scored memories to a new file, as Parquet")
     retain = verb(
         "retain",
         "Take out what is past its time, stale, decayed, over the budget or on a forbidden topic.",

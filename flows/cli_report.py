@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from transforms.legal_bases import BASES
+
 Verb = Callable[..., argparse.ArgumentParser]
 REPORTS = ("compliance",)
 REQUESTERS = ("subject", "controller", "authority", "operator")
@@ -21,7 +23,10 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     )
     export.add_argument("--out", metavar="FILE", required=True, help="zip to write, outside of the lake")
     export.add_argument(
-        "--basis", default="gdpr-art-15", metavar="BASIS", help="legal basis (default gdpr-art-15)"
+        "--basis",
+        default="gdpr-art-15",
+        metavar="BASIS",
+        help=f"legal basis: {', '.join(BASES)} or other:<word> (default gdpr-art-15)",
     )
     export.add_argument(
         "--requested-by", choices=REQUESTERS, default="subject", help="who asks (default subject)"
@@ -32,8 +37,8 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     export.add_argument("--force", action="store_true", help="replace the file where it exists")
     report = verb(
         "report",
-        "Write a report: a page with charts, JSON, CSV and Parquet; exit code 7 where something is not kept.",
+        "Write a report: page with charts, JSON, CSV, Parquet; exit code 7 where an obligation is not met.",
         "slowwave --lake ./memory report compliance --out report",
     )
-    report.add_argument("name", choices=REPORTS, help="which report")
+    report.add_argument("name", nargs="?", choices=REPORTS, help="which report")
     report.add_argument("--out", metavar="DIR", required=True, help="folder to write, outside of the lake")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from transforms.legal_bases import BASES
+
 Verb = Callable[..., argparse.ArgumentParser]
 _REQUESTERS = ("subject", "controller", "authority", "operator")
 _CALL = "slowwave --lake ./memory"
@@ -40,8 +42,10 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     _correct(verb, scope)
     verb(
         "requests",
-        "List requests: open ones first, with their due date. Exit code 7 where one is overdue.",
-        f"{_CALL} requests",
+        "List requests: open ones first, with their due date. Exit code 7 where one is overdue. With a"
+        " tenant, or one subject of it: only its own, and what stands for it.",
+        f"{_CALL} requests {user}",
+        scope,
     )
 
 
@@ -71,7 +75,7 @@ def _request(made: argparse.ArgumentParser, basis: str | None, requested_by: str
     told = f" (default {basis})" if basis else "; required"
     made.add_argument(
         "--basis", metavar="BASIS", default=basis, required=basis is None,
-        help=f"legal basis: gdpr-art-17, ccpa, contract, court-order, other:<word> ...{told}",
+        help=f"legal basis: {', '.join(BASES)} or other:<word>{told}",
     )  # fmt: skip
     made.add_argument(
         "--requested-by",

@@ -144,7 +144,7 @@ def _audit(job: Job, kept: list[Anchor]) -> str:
 
 def _requests(job: Job) -> str:
     """Whether every request of a person is in time."""
-    late = requests.overdue(requests.standing_requests(job.lake), datetime.now(UTC))
+    late = requests.overdue(requests.standing_requests(job.lake), job.as_of)
     if late.height:
         ids = ", ".join(name[:8] for name in late["request_id"][:3])
         raise CheckError(f"{late.height} requests are overdue, such as {ids}", "See slowwave requests.")

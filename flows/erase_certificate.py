@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from flows.erase_backups import covers_backups
+from flows.erase_held import held_rows
 from flows.erase_work import Work, targets_key
 from lake.erasure.history import totals
 from lake.lake import Lake
@@ -46,18 +48,24 @@ class Certificate:
         """In a few lines for a person."""
         data, proof = self.data, self.data["verification"]
         rows = sum(store["before"] for store in data["stores"])
+        kept_mentions = proof.get("mentions_held", 0)
+        anew = data["owners"]["derived_anew"]
         lines = [
             f"erasure {self.outcome}: {rows:,} rows of a {data['subject_kind']} are gone,"
-            f" {data['owners']['derived_anew']:,} owners derived anew",
+            f" {anew:,} {'owner' if anew == 1 else 'owners'} derived anew",
             f"proof: {proof['files']:,} files read back ({proof['bytes']:,} bytes), {proof['leaks']:,} leaks,"
-            f" {proof['mentions']:,} mentions in rows of others",
+            f" {proof['mentions']:,} mentions in rows of others"
+            + (f", {kept_mentions:,} in rows kept under hold" if kept_mentions else ""),
             f"keys destroyed: {data['keys_destroyed']:,}; backups covered: {data['covers_backups']}",
-            f"certificate: certificates/{self.request_id}.json (sha256 {data[HASH]})",
+            f"certificate: certificates/{self.request_id}.json (certificate_hash {data[HASH]})",
         ]
         held = sum(kept["count"] for kept in data["kept"] if kept["what"] == "rows_held")
         if held:
-            lines.insert(1, f"{held:,} rows stay under legal hold; the request is open until it is released")
-        if not rows:
+            head = "" if rows else "no row could be removed; "
+            lines.insert(
+                1, f"{head}{held:,} rows stay under legal hold; the request is open until it is released"
+            )
+        elif not rows:
             lines.insert(1, "nothing of this subject was held")
         return "\n".join(lines)
 
@@ -212,7 +220,7 @@ def _data(work: Work, entry: audit.Entry) -> dict[str, Any]:
         "lake": _totals(work),
         "generations_removed": evidence["generations_removed"],
         "keys_destroyed": evidence["keys_destroyed"],
-        "covers_backups": _covers_backups(work),
+        "covers_backups": covers_backups(work),
         "kept": _kept_rows(work),
         "verification": evidence["verification"],
         "policy_hash": work.job.policy.hash(),
@@ -252,22 +260,11 @@ def _totals(work: Work) -> dict[str, int]:
     return dict(zip(names, (*before, *after), strict=True))
 
 
-def _covers_backups(work: Work) -> str:
-    """What the certificate says of copies that nobody here can reach."""
-    if not work.evidence["is_encrypted"]:
-        return "no: the lake is not encrypted; backups and copies must be let expire or be cleared apart"
-    if work.evidence["keys_destroyed"] and work.values("spoken").len():
-        return "partly: the subject's keys were destroyed; others' keys sealed its rows in group chats"
-    if work.evidence["keys_destroyed"]:
-        return "yes: the subject's keys were destroyed, and what they encrypted in any copy cannot be read"
-    return "no key of the subject was held"
-
-
 def _kept_rows(work: Work) -> list[dict[str, Any]]:
     """What stays, and why."""
-    held = sum(work.evidence["held"].values())
+    held = held_rows(work)
     mentions = int(work.evidence["verification"].get("mentions", 0))
-    kept = [
+    kept: list[dict[str, Any]] = [
         {
             "what": "audit_events",
             "count": 1,
@@ -277,7 +274,9 @@ def _kept_rows(work: Work) -> list[dict[str, Any]]:
         {"what": "tombstone", "count": 1, "why": "Keeps the rows from coming back; a salted hash only."},
     ]
     if held:
-        kept.append({"what": "rows_held", "count": held, "why": "A legal hold forbids their removal."})
+        by_store = ", ".join(f"{name} {rows:,}" for name, rows in held.items())
+        why = f"A legal hold forbids their removal: {by_store}."
+        kept.append({"what": "rows_held", "count": sum(held.values()), "why": why, "stores": held})
     if mentions:
         kept.append(
             {

@@ -41,7 +41,7 @@ def purge(work: Work) -> None:
         CheckError: Neither it nor one built from the tables passes its checks.
     """
     ids = set(work.values("episode", "derived", "published"))
-    note(work, "index", _count(work))
+    note(work, "index", index_rows(work))
     work.save()
     try:
         _require_readable(work)
@@ -100,7 +100,7 @@ def _derived_anew(work: Work) -> pl.DataFrame | None:
     return memories_of(job, bucket, EPISODES.empty(), derived, access_of(job, bucket), wishes_of(job))
 
 
-def _count(work: Work) -> int:
+def index_rows(work: Work) -> int:
     """Rows of the live generation that rest on what is erased."""
     manifest = _live(work)
     if manifest is None:

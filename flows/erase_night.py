@@ -31,6 +31,13 @@ class Erasures:
                 found["held"].append(one.request_id)
         return found
 
+    def lines(self) -> list[str]:
+        """For a person: those completed, those that a hold keeps open, those that failed; a line each."""
+        found = self.as_dict()
+        told = [f"erasure completed: certificates/{one}.json" for one in found["complete"]]
+        told += [f"erasure open, under legal hold: request {one}" for one in found["held"]]
+        return told + [f"erasure failed: request {one['request_id']}" for one in found["failed"]]
+
     def require_done(self) -> None:
         """Alert where one failed, once the rest of the night is done.
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from flows.erase_rules import EPISODE_TABLES, all_rules, held_rule
+from flows.erase_held import held_rows
+from flows.erase_index import index_rows
+from flows.erase_rules import all_rules
 from flows.erase_targets import find
 from flows.erase_work import Work
 from flows.job import Job
@@ -23,8 +25,8 @@ def plan_erase(job: Job, subject: Subject, aliases: Sequence[str] = ()) -> dict[
     """What an erasure would take; nothing is written and nothing locked, so counts are of this moment.
 
     Returns:
-        ``stores`` (rows by store), ``owners`` (``gone``, ``derived_anew``), ``held`` (rows a legal hold
-        keeps), ``rests_on`` (episodes that go with a derived memory) and ``is_known``.
+        ``stores`` (rows by store, but for vectors), ``owners`` (``gone``, ``derived_anew``), ``held``
+        (rows a legal hold keeps), ``rests_on`` (episodes that go with a derived memory) and ``is_known``.
     """
     now = datetime.now(UTC)
     request = Request("", "erase", subject, "", "operator", now, now)
@@ -33,7 +35,8 @@ def plan_erase(job: Job, subject: Subject, aliases: Sequence[str] = ()) -> dict[
     find(work)
     stores = {rule.table.name: count(job.lake, rule).rows for rule in all_rules(work)}
     stores["landing"] = _landed(work)
-    kept = sum(count(job.lake, held_rule(work, table)).rows for table in EPISODE_TABLES)
+    stores["index"] = index_rows(work)
+    kept = sum(held_rows(work).values())
     owners = {"gone": work.values("owner_gone").len(), "derived_anew": work.values("owner_stays").len()}
     return {
         "subject_kind": subject.kind,
@@ -59,22 +62,33 @@ def _landed(work: Work) -> int:
     return found
 
 
+def _owner_lines(owners: dict[str, int]) -> list[str]:
+    """What becomes of derived rows, by whose they are; none where none are touched."""
+    gone, anew = owners["gone"], owners["derived_anew"]
+    told = [
+        *([f"all derived rows of {_owners(gone)} would go"] if gone else []),
+        *([f"those of {_owners(anew)} would be derived anew from what remains"] if anew else []),
+    ]
+    return [f"{', '.join(told)} (owner: the user or agent that rows belong to)"] if told else []
+
+
+def _owners(number: int) -> str:
+    return f"{number:,} {'owner' if number == 1 else 'owners'}"
+
+
 def plan_text(plan: dict[str, Any]) -> str:
     """The plan for a person."""
     if not plan["is_known"]:
         return "nothing of this subject is held; with --yes the erasure is recorded and proved all the same"
-    lines = [f"would erase {plan['rows']:,} rows:"]
+    lines = [f"would erase {plan['rows']:,} rows, and their vectors:"]
     lines += [f"  {name}: {rows:,}" for name, rows in plan["stores"].items()]
-    owners = plan["owners"]
-    lines.append(
-        f"derived rows of {owners['gone']:,} owners would go, those of {owners['derived_anew']:,} would be"
-        " derived anew from what remains"
-    )
+    lines += _owner_lines(plan["owners"])
     if plan["rests_on"]:
         lines.append(f"the memory rests on {plan['rests_on']:,} episodes: these go with it")
     if plan["held"]:
         lines.append(
-            f"{plan['held']:,} rows are under legal hold and would stay; the request would stay open"
+            f"{plan['held']:,} rows are under legal hold, or derived from such, and would stay; the request"
+            " would stay open"
         )
     lines.append("nothing was changed; add --yes to erase")
     return "\n".join(lines)

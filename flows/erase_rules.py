@@ -43,7 +43,7 @@ OWNED: tuple[Table, ...] = (
     PROCEDURES,
 )
 """Derived tables that are derived anew for owners who stay, and emptied of those who do not."""
-_RESTS_ON = {
+RESTS_ON = {
     FACTS.name: "source_refs",
     SUMMARIES.name: "source_refs",
     ATTEMPTS.name: "source_refs",
@@ -186,7 +186,7 @@ def resting_rule(work: Work, table: Table) -> Rule:
     """Rows of owners of whom nothing remains, and rows that rest on something erased."""
     owners, ids, claims = work.values("owner_gone"), work.values("episode"), work.values("claim")
     columns = ["tenant_id", "owner"]
-    by = [(column, ids) for column in [_RESTS_ON.get(table.name)] if column]
+    by = [(column, ids) for column in [RESTS_ON.get(table.name)] if column]
     if table is FACTS:
         by.append(("claim_ids", claims))
     if table is DECISIONS:

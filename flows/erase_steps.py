@@ -37,7 +37,7 @@ def sweep_landing(work: Work, found: dict[str, tuple[bytes, int]], store: str) -
 
 
 def destroy_keys(work: Work) -> None:
-    """Destroy the subject's data keys, so that copies and backups nobody can reach cannot be read either.
+    """Destroy the subject's data keys, so that tables in copies nobody can reach cannot be read either.
 
     Not while a hold keeps rows that they sealed. Their count is kept before they go.
     """
@@ -48,7 +48,7 @@ def destroy_keys(work: Work) -> None:
     work.evidence["keys_destroyed"] = max(known, held)
     work.save()
     if keys is not None and held:
-        keys.destroy(subject)
+        keys.destroy(subject, is_noted=False)  # nothing of it is left in the index
 
 
 def clear_history(work: Work) -> None:

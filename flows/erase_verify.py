@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.erase_held import Kept
 from flows.erase_judge import Judge
 from flows.erase_labels import stray_terms
 from flows.erase_landing import landed
@@ -53,7 +54,7 @@ def verify(work: Work) -> None:
         left = rows_left(work, gone)
     judge = Judge(work, gone)
     left["sealed_text"] = judge.sealed_leaks()
-    found = read_back(work.lake, needles_of(work, gone), judge, excepted=excepted(work))
+    found = read_back(work.lake, needles_of(work, gone), judge, kept=Kept(work), excepted=excepted(work))
     work.evidence["verification"] = _told(left, found)
     if any(left.values()):
         told = ", ".join(f"{name}: {rows}" for name, rows in left.items() if rows)
@@ -79,6 +80,7 @@ def _told(left: dict[str, int], found: ReadBack) -> dict[str, Any]:
         "searched": {name: dict(part) for name, part in found.needles.items()},
         "leaks": found.leak_count,
         "mentions": found.mention_count,
+        "mentions_held": found.kept_count,
         "unreadable": len(found.unreadable),
         "passed": found.passed and not any(left.values()),
     }

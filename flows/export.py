@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.export_page import month_pages, page
+from flows.export_page import is_empty, month_pages, page
 from flows.export_rows import HeldRows
 from flows.export_schema import schema_of
 from flows.export_zip import Package, buffered, digest_of, document, package, publish, require_place
@@ -21,6 +21,7 @@ from transforms.subjects import Subject
 
 KIND = "export"
 FORMAT, VERSION = "slowwave-export", 1
+NOTHING = "Nothing is held of this subject; check tenant and id (slowwave status lists the tenants)."
 NOTES = (
     "The page and the data say the same; data/ is for programs, schema.json describes its columns.",
     "Left out: embeddings (numbers computed from the texts that are here), copies in the search index, the"
@@ -56,6 +57,8 @@ class Exported:
             "request": self.request_id,
             "sha256": self.sha256,
             "due_at": self.due_at.isoformat(),
+            "is_empty": is_empty(self.counts),
+            "warning": NOTHING if is_empty(self.counts) else None,
         }
 
 
@@ -150,15 +153,17 @@ def _write(job: Job, held: HeldRows, request: Request, zipped: Package) -> dict[
             counts[part.name] = zipped.write_rows(f"data/{part.name}.json", part.columns, part.frames())
             advance(1)
         zipped.write("schema.json", [schema_of(parts).encode()])
-        for name, chunks in _pages(job, held, counts):
+        for name, chunks in _pages(job, held, counts, request.request_id):
             zipped.write(name, buffered(chunks))
         zipped.write("manifest.json", [document(_manifest(job, held, request, counts, zipped))])
         advance(1)
     return counts
 
 
-def _pages(job: Job, held: HeldRows, counts: Mapping[str, int]) -> Iterator[tuple[str, Iterator[str]]]:
-    yield "index.html", page(job, held, counts)
+def _pages(
+    job: Job, held: HeldRows, counts: Mapping[str, int], request_id: str
+) -> Iterator[tuple[str, Iterator[str]]]:
+    yield "index.html", page(job, held, counts, request_id)
     yield from month_pages(job, held, counts)
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from flows.export_rows import HeldRows
 from flows.html_pages import template
 from flows.job import Job
-from transforms.schemas import CONVERSATIONS, EPISODES, FACTS, PROCEDURES, SUMMARIES
+from transforms.schemas import CONVERSATIONS, EPISODES, FACTS, PROCEDURES, REQUESTS, SUMMARIES
 
 MOST_ON_ONE_PAGE = 20_000
 """Turns; a browser still searches such a page at once. A longer history gets a page a month."""
@@ -26,13 +26,14 @@ _TURN = (
 )  # fmt: skip
 
 
-def page(job: Job, held: HeldRows, counts: Mapping[str, int]) -> Iterator[str]:
+def page(job: Job, held: HeldRows, counts: Mapping[str, int], request_id: str) -> Iterator[str]:
     """``index.html``: facts, summaries, habits and wishes, and the conversations where they are few.
 
     Args:
         job: Lake, policy and instant.
         held: Whose rows.
         counts: Rows by file of ``data/``.
+        request_id: The request that it answers.
     """
     facts = held.derived(FACTS)
     is_current = pl.col("retired_at").is_null() & (
@@ -44,6 +45,8 @@ def page(job: Job, held: HeldRows, counts: Mapping[str, int]) -> Iterator[str]:
         "as_of": job.as_of,
         "lake_id": job.lake.lake_id,
         "counts": counts,
+        "is_empty": is_empty(counts),
+        "request_id": request_id,
         "turns": _turns(counts),
         "facts": facts.filter(is_current).sort("valid_from", descending=True).to_dicts(),
         "past_facts": facts.filter(~is_current).sort("valid_from", descending=True).to_dicts(),
@@ -64,6 +67,11 @@ def month_pages(job: Job, held: HeldRows, counts: Mapping[str, int]) -> Iterator
     for month in () if _is_short(counts) else _months(held):
         values = {"month": month, "days": _days(held, [month]), "as_of": job.as_of}
         yield f"conversations/{month}.html", template("export_month.html").generate(values)
+
+
+def is_empty(counts: Mapping[str, int]) -> bool:
+    """Whether nothing is held but requests, of which the export itself is one."""
+    return not any(rows for name, rows in counts.items() if name != REQUESTS.name)
 
 
 def _turns(counts: Mapping[str, int]) -> int:

@@ -153,7 +153,8 @@ def told_of(lake: Lake, at: datetime) -> str:
 
     Raises:
         LakeError: The keys are not there or not the right ones, or an entry is damaged.
-        CheckError: Keys are still wrapped by an earlier master key, or rows stand whose key was destroyed.
+        CheckError: Keys are still wrapped by an earlier master key, rows stand whose key was destroyed, or
+            the live index was built before that.
     """
     if lake.encryption is None:
         return "none: text is stored as it is"
@@ -176,7 +177,28 @@ def told_of(lake: Lake, at: datetime) -> str:
         raise CheckError(
             f"rows stand whose key was destroyed: {told}", "Take them out: slowwave keys sweep --yes"
         )
+    if _is_served_still(lake, keys):
+        raise CheckError(
+            "keys were destroyed since the live index was built, which serves their text still",
+            "Build it anew: slowwave publish",
+        )
     return f"{lake.encryption.cipher}, {counts['keys']:,} keys open, {counts['destroyed']:,} destroyed"
+
+
+def _is_served_still(lake: Lake, keys: Keyring) -> bool:
+    """Whether the live index, if it can be read, was built before keys were destroyed."""
+    from lake.crypto import shelf
+    from lake.index import load_manifest
+    from lake.index_record import readable_pointer
+    from transforms.errors import LakeError
+
+    pointer, destroyed = readable_pointer(lake), shelf.destroyed_mark(keys.storage)
+    if pointer is None or not destroyed:
+        return False
+    try:
+        return bool(load_manifest(lake, pointer.generation).inputs.get("keys", "") != destroyed)
+    except LakeError:  # a finding of its own
+        return False
 
 
 def run_destroy(job: Job, subject: Subject, at: datetime) -> int:

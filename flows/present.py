@@ -149,6 +149,7 @@ def night_table(night: Night) -> str:
     if embedded.rejected:
         told.append(f"{embedded.rejected:,} texts refused by the model, tried again with the next run")
     told += withheld(published)
+    told += night.erasures.lines() if night.erasures else []
     if night.is_unchanged:
         told.append("nothing new since the last night")
     elif published and published.state == "done":

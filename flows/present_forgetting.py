@@ -100,8 +100,10 @@ def cold_text(rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return "nothing in cold storage in this scope"
     shown = [
-        (row["event_at"][:10], row["cooled_at"][:10], row["kind"], short_id(row["episode_id"]),
-         one_line(row["content"]))
+        (row["event_at"][:10], row["cooled_at"][:10], row["user_id"] or "-", row["kind"],
+         short_id(row["episode_id"]), one_line(row["content"]))
         for row in rows
     ]  # fmt: skip
-    return table("", ("date", "cold since", "kind", "id", "text"), shown, wraps=("text",), drops=("kind",))
+    return table(
+        "", ("date", "cold since", "user", "kind", "id", "text"), shown, wraps=("text",), drops=("kind",)
+    )

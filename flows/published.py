@@ -11,6 +11,7 @@ import polars as pl
 from flows.job import Job
 from flows.portions import in_part
 from lake import lineage, revisions, tables
+from lake.crypto import shelf
 from lake.index import scope_hash
 from lake.rights import standing
 from lake.rights.subjects import salt
@@ -37,7 +38,9 @@ def inputs_of(job: Job) -> dict[str, Any]:
     sections = ("retention", "decay", "embed", "publish", "summaries")
     policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in sections}
     marks = {table.name: lineage.mark(job.lake, table) for table in _SOURCES}
+    destroyed = shelf.destroyed_mark(job.lake.keys.storage) if job.lake.keys is not None else ""
     return {
+        **({"keys": destroyed} if destroyed else {}),
         **{name: mark[0] for name, mark in marks.items()},
         "marks": [mark[1] for mark in marks.values()],
         "space": job.space,

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 100
 """Rows of a table that the page shows; the files hold all."""
+HEADS = {
+    "due": "due",
+    "done": "removed",
+    "late": "of these late",
+    "waiting": "waiting",
+    "held": "held",
+    "pending": "next run",
+    "overdue": "overdue",
+}
+"""Columns of rows by tier and what they are called, as on the page."""
 OUTCOMES = {
     "done": ("removed in time", "six"),
     "late": ("removed late", "two"),
@@ -58,13 +68,13 @@ def compliance_html(report: Report) -> str:
 
 def compliance_markdown(report: Report) -> str:
     """Verdict, findings and the tiers as Markdown, for an artifact of Prefect; counts only, escaped."""
-    verdict = "Everything is kept." if report.is_kept else "**Not everything is kept.**"
+    verdict = "All obligations are met." if report.is_kept else "**Not all obligations are met.**"
     lines = [f"{verdict} As of {escaped(report.figures['as_of'])}.", ""]
     lines += [f"- {escaped(f.text)} {escaped(', '.join(f.where))}".rstrip() for f in report.findings]
-    heads = ("tier", "due", "done", "late", "waiting", "held", "pending", "overdue")
+    heads = ("tier", *HEADS.values())
     lines += ["", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in report.tables["retention_by_tier"].iter_rows(named=True):
-        cells = [escaped(row["tier"] or "none"), *(f"{row[name]:,}" for name in heads[1:])]
+        cells = [escaped(row["tier"] or "no tier"), *(f"{row[name]:,}" for name in HEADS)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -15,6 +15,7 @@ from lake.rights import requests
 from lake.rights.requests import Request
 from transforms.claims.corrections import FIELD, SOURCE, correction_of
 from transforms.claims.keys import key_of
+from transforms.claims.sentences import sentence_of
 from transforms.errors import UsageError
 from transforms.schemas import FACTS
 from transforms.subjects import Subject
@@ -66,6 +67,15 @@ def details_of(job: Job, tenant: str, memory: str, text: str, new_object: str | 
     if refused is not None:
         raise UsageError(f"the corrected text cannot be stored: {refused.reason}", refused.detail)
     return {"memory": found.id, "is_fact": found.table is FACTS, "row": row}
+
+
+def before_and_after(found: Found, text: str, new_object: str | None) -> tuple[str, str]:
+    """What the memory says and what it would say: of a fact its sentence, of an episode its text."""
+    if found.is_episode:
+        return str(found.row["content"] or ""), text
+    parts = {name: found.row[name] for name in ("subject", "predicate", "aspect", "polarity")}
+    claim = {**parts, "object": new_object, "operation": "assert", "speaker": ""}
+    return str(found.row["fact"]), str(sentence_of(pl.DataFrame([claim]))[0])
 
 
 def correct(job: Job, request: Request, *, is_exclusive: bool) -> tuple[Counts, bool]:
@@ -121,7 +131,12 @@ def _fact(job: Job, found: Found, text: str, new_object: str | None) -> dict[str
     scope = {name: fact[name] for name in ("tenant_id", "user_id", "agent_id") if fact[name]}
     told = correction_of(fact, new_object, "")
     kept = {"kind": "conversation", "role": "user", "retention_tier": job.policy.facts.retention_tier}
-    return {**scope, **kept, "content": text, FIELD: told}
+    said = (
+        {"event_at": job.as_of.isoformat()}
+        if fact["last_confirmed_at"] < job.as_of <= datetime.now(UTC)
+        else {}
+    )
+    return {**scope, **kept, **said, "content": text, FIELD: told}
 
 
 def _is_retired(job: Job, request: Request) -> bool:

@@ -71,6 +71,19 @@ def find(job: Job, tenant: str, memory: str) -> Found:
     return next(iter(found.values()))
 
 
+def is_known(job: Job, subject: Subject) -> bool:
+    """Whether anything of a subject is in the lake; a memory that was found is."""
+    if subject.memory is not None:
+        return True
+    for table in KINDS:
+        if set(subject.columns()) <= set(table.names):
+            own = [pl.col(name) == value for name, value in subject.columns().items()]
+            rows = tables.scan(job.lake, table, buckets=[job.lake.bucket(subject.tenant)])
+            if rows.filter(*own).select(table.key[0]).head(1).collect().height:
+                return True
+    return bool(_landed(job, subject.tenant, subject.owns()))
+
+
 def _beginning(job: Job, tenant: str, prefix: str) -> list[Found]:
     """Every memory whose id begins so, each once."""
     buckets, found = [job.lake.bucket(tenant)], []
@@ -80,11 +93,13 @@ def _beginning(job: Job, tenant: str, prefix: str) -> list[Found]:
         if "revision" in table.names:
             rows = revisions.alive(revisions.newest(table, rows))
         found += [Found(table, row) for row in rows.iter_rows(named=True)]
-    return found or [Found(EPISODES, row) for row in _landed(job, tenant, prefix)]
+    return found or [
+        Found(EPISODES, row) for row in _landed(job, tenant, pl.col("episode_id").str.starts_with(prefix))
+    ]
 
 
-def _landed(job: Job, tenant: str, prefix: str) -> list[dict[str, Any]]:
+def _landed(job: Job, tenant: str, wanted: pl.Expr) -> list[dict[str, Any]]:
     """Rows of the tenant that have landed and are in no table yet."""
     tail = FreshTail(job.lake, job.policy)
     rows = tail.episodes(Scope(tenant, is_tenant_wide=True), tables.version(job.lake, EPISODES))
-    return [] if rows is None else rows.filter(pl.col("episode_id").str.starts_with(prefix)).to_dicts()
+    return [] if rows is None else rows.filter(wanted).to_dicts()

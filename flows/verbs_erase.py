@@ -9,6 +9,7 @@ from pathlib import Path
 from flows.setup import Output, job_of
 from lake.rights.subjects import salt, subject_hash
 from transforms.errors import CheckError, InputError, UsageError
+from transforms.legal_bases import basis_of
 from transforms.subjects import Subject
 
 ID_CHARS = 32
@@ -21,6 +22,8 @@ def erase(options: argparse.Namespace) -> Output:
         return _verify(options)
     if options.resume:
         return _resume(options)
+    if options.basis:
+        basis_of(options.basis)
     subject = _whole(options, subject_of(options))
     if not options.yes:
         from flows.erase_plan import plan_erase, plan_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from flows.setup import Output, job_of
@@ -17,6 +18,8 @@ def decay(options: argparse.Namespace) -> Output:
     from flows.present_forgetting import decay_text
 
     subject = _subject(options) if _is_scoped(options) else None
+    if options.out and Path(options.out).exists():
+        raise UsageError(f"{Path(options.out).name} exists already", "Name another file.")
     result = run_decay(job_of(options), subject=subject, out=options.out, is_complete=True)
     return Output(result.as_dict(), decay_text(result))
 
@@ -46,7 +49,10 @@ def cold(options: argparse.Namespace) -> Output:
         with exclusive(job):
             count = restore(job.lake, subject, job.as_of)
         return Output({"restored": count}, f"{count:,} episodes are back from cold storage")
-    rows = [_shown(row) for row in cold_rows(job.lake, subject).iter_rows(named=True)]
+    rows = [
+        _shown(row)
+        for row in cold_rows(job.lake, subject).sort("event_at", "episode_id").iter_rows(named=True)
+    ]
     return Output({"cold": rows}, cold_text(rows))
 
 
@@ -71,7 +77,7 @@ def _subject(options: argparse.Namespace) -> Subject:
         UsageError: No tenant is named.
     """
     if not options.tenant:
-        raise UsageError(f"{options.verb} needs a tenant", "Pass --tenant, and --user or --agent.")
+        raise UsageError(f"{options.verb} needs a tenant", "Pass --tenant; --user or --agent narrows it.")
     return Subject(options.tenant, options.user, options.agent, options.session)
 
 

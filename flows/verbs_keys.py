@@ -22,6 +22,8 @@ from lake.lake import open_lake
 from transforms.errors import UsageError
 from transforms.subjects import Subject
 
+STILL_SERVED = "their text is still served from the index until slowwave publish (or the next night)"
+
 
 def keys(options: argparse.Namespace) -> Output:
     """Make, show, rotate or destroy keys."""
@@ -89,7 +91,7 @@ def _destroy(options: argparse.Namespace) -> Output:
     gone = run_destroy(job, subject, datetime.now(UTC))
     return Output(
         {"dry_run": False, "subject_kind": subject.kind, "keys": gone},
-        f"{gone:,} keys of this {subject.kind} are destroyed",
+        f"{gone:,} keys of this {subject.kind} are destroyed; {STILL_SERVED}",
     )
 
 
@@ -100,9 +102,10 @@ def _sweep(options: argparse.Namespace) -> Output:
     counts = run_sweep(job, datetime.now(UTC)) if options.yes else leftovers(job.lake)
     told = ", ".join(f"{count:,} in {name}" for name, count in counts.items()) or "none"
     verb = "taken out" if options.yes else "that --yes takes out"
-    return Output(
-        {"dry_run": not options.yes, "leftovers": counts}, f"rows whose key was destroyed, {verb}: {told}"
-    )
+    text = f"rows whose key was destroyed, {verb}: {told}"
+    if options.yes and counts:
+        text += f"; {STILL_SERVED}"
+    return Output({"dry_run": not options.yes, "leftovers": counts}, text)
 
 
 def _subject(options: argparse.Namespace) -> Subject:

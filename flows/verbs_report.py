@@ -31,11 +31,14 @@ def export(options: argparse.Namespace) -> Output:
             is_forced=options.force,
         )
     rows = sum(done.counts.values())
+    warning = done.as_dict()["warning"]
     held = ", ".join(f"{count:,} {name}" for name, count in done.counts.items() if count)
     text = [
         f"export {done.request_id}: {rows:,} rows in {done.file}",
-        f"  {held}" if held else "  nothing is held about this subject: check the ids",
+        *([f"  {held}"] if held else []),
+        *(["  rows that name a user are not in it"] if subject.user is None else []),
         f"  sha256 {done.sha256}",
+        *([f"WARNING: {warning}"] if warning else []),
     ]
     return Output(done.as_dict(), "\n".join(text))
 
@@ -44,16 +47,19 @@ def report(options: argparse.Namespace) -> Output:
     """Write a report; the exit code is that of a failed check where something is not kept."""
     from flows.present import table
     from flows.report_compliance import run_report_compliance
+    from flows.report_page import HEADS
     from transforms.errors import CheckError
 
+    if options.name is None:
+        raise UsageError("which report: compliance", "slowwave report compliance --out DIR")
     out = Path(options.out)
     done = run_report_compliance(job_of(options), out)
-    heads = ("tier", "due", "done", "late", "waiting", "held", "pending", "overdue")
-    tiers = [(tier or "none", *rest) for tier, *rest in done.tables["retention_by_tier"].select(heads).rows()]
+    rows = done.tables["retention_by_tier"].select("tier", *HEADS).rows()
+    tiers = [(tier or "no tier", *rest) for tier, *rest in rows]
     lines = [
-        "everything is kept" if done.is_kept else "NOT everything is kept",
+        "all obligations are met" if done.is_kept else "NOT all obligations are met",
         *(f"  {finding.text} {', '.join(finding.where)}".rstrip() for finding in done.findings),
-        table("", heads, tiers),
+        table("", ("tier", *HEADS.values()), tiers),
         f"page: {out / 'compliance.html'}",
     ]
     data = {"out": str(out), **done.as_dict()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.setup import Output, job_of
 from transforms.errors import UsageError
+from transforms.legal_bases import basis_of
 from transforms.subjects import Subject
 
 if TYPE_CHECKING:
@@ -57,7 +58,16 @@ def hold(options: argparse.Namespace) -> Output:
     """Legal hold."""
     job = job_of(options)
     subject = _held_subject(job, options)
-    return _told(job, _ask(job, options, "hold", subject), f"nothing of this {subject.kind} is removed")
+    from flows.rights_find import is_known
+
+    told = f"nothing of this {subject.kind} is removed"
+    warning = None
+    if not is_known(job, subject):
+        warning = f"nothing of this {subject.kind} is in the lake yet; the hold stands for what comes"
+        told = f"WARNING: {warning}"
+    said = _told(job, _ask(job, options, "hold", subject), told)
+    said.data["warning"] = warning
+    return said
 
 
 def release(options: argparse.Namespace) -> Output:
@@ -65,7 +75,23 @@ def release(options: argparse.Namespace) -> Output:
     job = job_of(options)
     subject = _held_subject(job, options)
     _require(_standing(job, subject).is_held, f"this {subject.kind} is not held", "See slowwave status.")
-    return _told(job, _ask(job, options, "release", subject), f"the hold on this {subject.kind} is lifted")
+    asked = _ask(job, options, "release", subject)
+    text = f"the hold on this {subject.kind} is lifted"
+    return _told(job, asked, "\n".join([text, *_open_erasures(job, subject)]))
+
+
+def _open_erasures(job: Job, subject: Subject) -> list[str]:
+    """A line for each open erasure of the subject, of a part of it, or of what it is a part of."""
+    from flows.erase_objects import covers
+    from lake.rights import requests
+
+    return [
+        f"erasure {one.request_id} is open: the next night or slowwave erase --resume completes it"
+        for one in requests.open_requests(job.lake)
+        if one.kind == "erase"
+        and one.subject.tenant == subject.tenant
+        and (covers(one.subject, subject) or covers(subject, one.subject))
+    ]
 
 
 def opt_out(options: argparse.Namespace) -> Output:
@@ -98,6 +124,7 @@ def forbid_topic(options: argparse.Namespace) -> Output:
     job = job_of(options)
     subject, topic = _owner(options), topic_of(options.topic)
     held = _standing(job, subject).forbidden_topics
+    _require(topic not in held, "this topic is forbidden already", "Nothing has to be done.")
     _require(len(held) < MOST_TOPICS, f"{MOST_TOPICS} topics are forbidden", "Take some of them back first.")
     asked = _ask(job, options, "forbid_topic", subject, {"topic": topic})
     return _told(job, asked, "the topic is not stored any more; the next retain removes rows that mention it")
@@ -137,18 +164,22 @@ def period(options: argparse.Namespace) -> Output:
 
 def correct(options: argparse.Namespace) -> Output:
     """Put an episode or a fact right."""
-    from flows.rights_correct import details_of
+    from flows.rights_correct import before_and_after, details_of
 
     job = job_of(options)
     found = _memory(job, options)
     details = details_of(job, _tenant(options), found.id, options.to, options.object)
+    basis_of(options.basis)
     is_fact = bool(details["is_fact"])
     if not options.yes:
+        before, after = before_and_after(found, options.to, options.object)
         plan = {"id": found.id, "table": found.table.name, "stored": 1, "erased": int(not is_fact)}
+        plan |= {"before": before, "after": after}
         what = "the old object is taken back" if is_fact else "the wrong episode is erased"
         return Output(
             {"dry_run": True, "plan": plan},
-            f"would store the correction of {found.id[:8]}; {what}. Nothing was changed: add --yes.",
+            f"would store the correction of {found.id[:8]}; {what}\n  before: {before}\n  after:  {after}\n"
+            "Nothing was changed: add --yes.",
         )
     asked = _ask(job, options, "correct", _memory_subject(options, found.id), details)
     is_open = "the fact changes with the next consolidation, which closes the request"
@@ -159,7 +190,9 @@ def requests(options: argparse.Namespace) -> Output:
     """List requests."""
     from flows.rights_list import listed
 
-    return listed(job_of(options))
+    is_scoped = any((options.tenant, options.user, options.agent, options.session))
+    subject = Subject(_tenant(options), options.user, options.agent, options.session) if is_scoped else None
+    return listed(job_of(options), subject)
 
 
 def _ask(

@@ -251,7 +251,7 @@ class Keyring:
             " Nothing is lost.",
         )
 
-    def destroy(self, subject: Subject) -> int:
+    def destroy(self, subject: Subject, *, is_noted: bool = True) -> int:
         """Destroy every version of a subject's key, for good; of a tenant, those of all its subjects.
 
         What they sealed opens nowhere any more, in no copy of the lake either. Should the subject come
@@ -259,6 +259,7 @@ class Keyring:
 
         Args:
             subject: A tenant, or a user or agent of one. Sessions and memories have no key of their own.
+            is_noted: Whether an index that was built before is out of date; not where it was purged already.
 
         Returns:
             How many keys there were.
@@ -271,7 +272,10 @@ class Keyring:
             return 0
         gone = 0
         with self.locked():
-            for entry in self._of(subject):
+            living = self._of(subject)
+            if living and is_noted:  # first: killed midway, the index is built once too often
+                shelf.note_destroyed(self.storage)
+            for entry in living:
                 self.storage.write(entry.name, entry.destroyed(self.clock()).dumps())
                 self._held.pop((entry.subject, entry.version), None)
                 gone += 1

@@ -120,7 +120,8 @@ def master_from_file(path: Path) -> LocalMasterKey:
         raise LakeError(
             f"the master key file {path} cannot be read: {error.strerror}",
             "Name the right file (encryption.master_key_file) and let this user read it. Nothing is lost:"
-            " what is encrypted opens again with the key.",
+            " what is encrypted opens again with the key. For a new lake, make one: slowwave keys new-master"
+            f" --file {path}",
         ) from error
     return master_from_text(text, f"the master key file {path}")
 

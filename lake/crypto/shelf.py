@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -11,6 +12,9 @@ from lake.storage import Storage
 
 _AT_ONCE = 16
 """Entries read or made at the same time: their syncs, or trips to an object store, overlap."""
+
+_DESTROYED = "destroyed"
+"""Object that changes whenever keys are destroyed whose rows may still be published."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,6 +53,16 @@ def versions(storage: Storage, subject: str) -> list[Entry]:
     while (raw := storage.read(name := name_of(subject, len(found) + 1))) is not None:
         found.append(parsed(raw, name))
     return found
+
+
+def note_destroyed(storage: Storage) -> None:
+    """Change the mark, so that what was published before is known to be out of date."""
+    storage.write(_DESTROYED, secrets.token_hex(16).encode())
+
+
+def destroyed_mark(storage: Storage) -> str:
+    """The mark as it stands; empty where no key was destroyed but by an erasure."""
+    return (storage.read(_DESTROYED) or b"").decode("ascii", "replace")
 
 
 def at_once(action: Callable[[Item], Result], items: Collection[Item]) -> list[Result]:

@@ -29,6 +29,7 @@ def read_back(
     needles: Needles,
     allowed: Allowed | Mapping[str, Collection[str]] | None = None,
     *,
+    kept: Allowed | None = None,
     excepted: Collection[str] = (),
     threads: int = THREADS,
 ) -> ReadBack:
@@ -40,6 +41,7 @@ def read_back(
         allowed: Rows that may hold needles: ids by table, or a function of a table's name and rows
             (whose columns are those of the file, and what its folders say) to a boolean for each. The
             index's rows are of table ``memories``; landed rows of ``landing``. None: no row may.
+        kept: Which of the rows that may hold needles are no mentions and are counted apart.
         excepted: Keys that are not read, such as the open request's own state.
         threads: Files at once.
 
@@ -48,7 +50,7 @@ def read_back(
     """
     began = time.perf_counter()
     matcher = Matcher(needles)
-    reader = FileReader(lake, matcher, _judge_of(allowed))
+    reader = FileReader(lake, matcher, _judge_of(allowed), kept)
     left_out = set(excepted)
     entries = [entry for entry in everything(lake.storage) if entry.key not in left_out]
     reader.look_at_names(entries)
@@ -100,6 +102,7 @@ def _result(needles: Needles, finds: list[FileFinds], excepted: tuple[str, ...],
         leak_count=sum(leaks.values()),
         mentions=tuple(mentions[:LISTED]),
         mention_count=sum(find.mention_count for find in read),
+        kept_count=sum(find.kept_count for find in read),
         explained_raw=explained_raw,
         unreadable=tuple(sorted(fault for find in finds for fault in find.unreadable)),
         excepted=excepted,

@@ -69,11 +69,12 @@ class FileReader:
         allowed: Which rows may hold some.
     """
 
-    def __init__(self, lake: Lake, matcher: Matcher, allowed: Allowed) -> None:
+    def __init__(self, lake: Lake, matcher: Matcher, allowed: Allowed, kept: Allowed | None = None) -> None:
         self._lake = lake
         self._matcher = matcher
         self._columns = ColumnSearch(matcher)
         self._allowed = allowed
+        self._kept = kept
         self._words = words_of(matcher.needles)
         self._named: dict[str, list[Needle]] = {}
 
@@ -213,7 +214,10 @@ class FileReader:
         names = _names(table, frame).to_list()
         may_stay = dict(zip(rows, self._may_stay(key, table, frame), strict=True))
         name_of = dict(zip(rows, names, strict=True))
+        kept = self._kept_rows(table, frame, rows)
         stay = {(find.row, CLASSES[find.needle[0]]) for find in found if may_stay[find.row]}
+        finds.kept_count += sum(row in kept for row, _ in stay)
+        stay = {(row, name) for row, name in stay if row not in kept}
         finds.mention_count += len(stay)
         if len(finds.mentions) < LISTED:
             finds.mentions.update(Mention(table, name_of[row], name) for row, name in stay)
@@ -223,6 +227,12 @@ class FileReader:
                 finds.explained.add((name, find.needle[1]))
             else:
                 finds.leaks[Leak(key, find.column, name, find.needle[1], name_of[find.row])] += 1
+
+    def _kept_rows(self, table: str, frame: pl.DataFrame, rows: list[int]) -> set[int]:
+        """Rows that are counted apart where they may stay."""
+        if self._kept is None:
+            return set()
+        return {row for row, is_kept in zip(rows, self._kept(table, frame), strict=True) if is_kept}
 
     def _may_stay(self, key: str, table: str, frame: pl.DataFrame) -> list[bool]:
         if "_delta_log/" in key:  # the log outlives every purge: nothing personal may stand in it

@@ -61,6 +61,7 @@ class ReadBack:
         needles: By class: count, shortest in bytes, and how many were compared as whole values only.
         leaks: The first of ``leak_count``.
         mentions: The first of ``mention_count``: rows that stay, each once for a file and a class of needle.
+        kept_count: Such rows that are counted apart, see ``read_back``.
         explained_raw: Finds outside rows that such a row of the same file explains.
         unreadable: Files that could not be read or decoded.
         excepted: Keys that were left out on request.
@@ -76,6 +77,7 @@ class ReadBack:
     leak_count: int = 0
     mentions: tuple[Mention, ...] = ()
     mention_count: int = 0
+    kept_count: int = 0
     explained_raw: int = 0
     unreadable: tuple[Unreadable, ...] = ()
     excepted: tuple[str, ...] = ()
@@ -107,6 +109,7 @@ class FileFinds:
         leaks: Finds in rows that may not stay.
         mentions: The first rows that may.
         mention_count: How many such rows there are, each once for a class of needle.
+        kept_count: Rows that may stay and are counted apart.
         explained: Needles of such rows.
         words: Words of erased texts in a token dictionary, to be looked for in the dataset's rows.
         is_gone: Whether the file was removed before it was read.
@@ -117,6 +120,7 @@ class FileFinds:
     leaks: Counter[Leak] = field(default_factory=Counter)
     mentions: set[Mention] = field(default_factory=set)
     mention_count: int = 0
+    kept_count: int = 0
     explained: set[tuple[str, int]] = field(default_factory=set)
     unreadable: list[Unreadable] = field(default_factory=list)
     words: dict[str, tuple[int, int]] = field(default_factory=dict)

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from flows.erase_plan import plan_text
 from flows.job import LOCK, Job
 from flows.nightly import run_nightly
+from flows.present import night_table
 from lake import landing, locks, tables
 from lake.recall import Recall
 from lake.rights import audit, requests, standing
@@ -59,6 +61,8 @@ def test_without_yes_it_only_says_what_would_go(slowwave: Callable[..., Said], j
     plan = slowwave("erase", *NAMED).json["plan"]
     assert plan["stores"]["episodes"] == 6
     assert plan["stores"]["landing"] == 1
+    assert plan["stores"]["index"] > 0
+    assert "all derived rows of 1 owner would go, those of 1 owner would be" in plan_text(plan)
     assert plan["owners"] == {"gone": 1, "derived_anew": 1}
     assert files_below(Path(job.lake.uri)) == was
 
@@ -66,6 +70,7 @@ def test_without_yes_it_only_says_what_would_go(slowwave: Callable[..., Said], j
 def test_calls_that_name_too_little_or_too_much(slowwave: Callable[..., Said]) -> None:
     for arguments in (
         ("erase", *NAMED, "--yes"),
+        ("erase", *NAMED, "--basis", "because"),
         ("erase", "--user", "ana", *BASIS),
         ("erase", "--tenant", "acme", *BASIS),
         ("erase", *NAMED, "--tenant-wide", *BASIS),
@@ -114,6 +119,7 @@ def test_a_busy_lake_has_it_recorded_and_the_next_night_completes_it(
     night = run_nightly(job, [])
     assert night.as_dict()["erasures"] == {"complete": [request.request_id], "held": [], "failed": []}
     assert holding(Path(job.lake.uri), SENTENCES) == {}
+    assert f"erasure completed: certificates/{request.request_id}.json" in night_table(night)
     assert "erasures" not in run_nightly(job, []).as_dict()
 
 
@@ -145,7 +151,10 @@ def test_what_is_held_stays_until_it_is_released(job: Job) -> None:
     certificate = erase(job, user="ana")
     assert certificate.outcome == "held"
     kept = {k["what"]: k["count"] for k in certificate.data["kept"]}
-    assert kept["rows_held"] == 1
+    held = next(k["stores"] for k in certificate.data["kept"] if k["what"] == "rows_held")
+    assert held["episodes"] == 1
+    assert kept["rows_held"] == sum(held.values()) > 1  # what rests on it, too
+    assert "rows stay under legal hold" in certificate.text
     root = Path(job.lake.uri)
     assert holding(root, ["painted under the third step", *GROUP_SENTENCES]) == {}
     assert holding(root, ["send the parcel"])
@@ -158,6 +167,21 @@ def test_what_is_held_stays_until_it_is_released(job: Job) -> None:
     last = json.loads(raw)
     assert last["outcome"] == "complete"
     assert {s["store"]: s["before"] for s in last["stores"]}["episodes"] == 6
+
+
+def test_where_all_is_held_nothing_is_counted_as_others(slowwave: Callable[..., Said], job: Job) -> None:
+    for subject in (ANA, Subject("acme", agent="club")):
+        standing.save(job.lake, Standing(subject, is_held=True))
+    certificate = erase(job, user="ana")
+    (held,) = (k for k in certificate.data["kept"] if k["what"] == "rows_held")
+    assert held["stores"]["episodes"] == 6
+    assert "no row could be removed" in certificate.text
+    assert "nothing of this subject" not in certificate.text
+    assert certificate.data["verification"]["mentions_held"] > 0
+    assert certificate.data["verification"]["mentions"] == 8  # of umbrella's ana
+    page = (job.lake.storage.read(f"certificates/{certificate.request_id}.html") or b"").decode()
+    assert "nothing of the subject was in them" not in page
+    assert "still open; due" in page
 
 
 def test_canaries_in_fields_that_nobody_indexes(tmp_path: Path) -> None:

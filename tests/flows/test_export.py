@@ -309,6 +309,11 @@ def test_somebody_unknown_gets_a_page_that_says_so(made: Job, out: Path) -> None
     done = export(made, out, Subject("acme", user="nobody-here"))
     assert set(done.counts.values()) == {0, 1}
     assert done.counts["requests"] == 1
+    assert done.as_dict()["is_empty"] is True
+    assert "check tenant and id" in done.as_dict()["warning"]
+    told = unpacked(out)["index.html"].decode()
+    assert "Nothing is held." in told
+    assert "this request" in told
 
 
 def test_the_request_is_recorded_closed_and_audited(tmp_path: Path) -> None:
@@ -408,10 +413,16 @@ def test_the_command(made: Job, out: Path, command: Command) -> None:
     assert {"file", "counts", "request"} <= set(found)
     assert found["file"] == str(out)
     assert found["counts"]["episodes"] > 10
+    assert (found["is_empty"], found["warning"]) == (False, None)
     assert command("--json", *words).error["code"] == "usage"
     told = command(*words, "--force")
     assert told.code == 0
     assert "rows in" in told.out
+    assert "WARNING" not in told.out
+    unknown = ("--tenant", "acme", "--agent", "nobody", "--out", out, "--force")
+    warned = command("--lake", made.lake.uri, "export", *unknown).out
+    assert "WARNING: Nothing is held of this subject" in warned
+    assert "rows that name a user are not in it" in warned
     missing = command("--json", "--lake", made.lake.uri, "export", "--out", out)
     assert (missing.code, missing.error["code"]) == (2, "usage")
 

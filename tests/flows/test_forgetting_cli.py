@@ -42,6 +42,9 @@ def test_decay_shows_scores_by_kind_and_writes_them_where_asked(tmp_path: Path, 
     assert files_below(tmp_path / "lake") == before
     assert command(*words, "decay", "--tenant", "nobody").out == "no memories in this scope\n"
     assert command(*words, "decay", "--user", "ben", "--json").error["code"] == "usage"
+    again = command(*words, "decay", "--out", out, "--json").error
+    assert again["message"] == "scores.parquet exists already"
+    assert command(*words, "cold", "--json").error["message"] == "cold needs a tenant"
     assert command(*words, "decay", "--out", tmp_path / "no" / "x.parquet", "--json").code != 0
 
 

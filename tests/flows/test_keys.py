@@ -154,6 +154,31 @@ def test_status_rotate_and_destroy(say: Any, tmp_path: Path) -> None:
     assert b"ana" not in events
 
 
+def test_a_destroyed_key_makes_the_index_out_of_date(say: Any, tmp_path: Path) -> None:
+    started(say, tmp_path)
+    night = say("nightly", tmp_path / "rows.jsonl").json["generation"]
+    assert say("publish").json["state"] == "unchanged"
+    say("keys", "destroy", "--tenant", "acme", "--user", "ana", "--yes")
+    say("keys", "sweep", "--yes")
+    told = {f["name"]: f for f in say("doctor").json["findings"]}["encryption"]
+    assert not told["passed"]
+    assert "serves their text still" in told["detail"]
+    assert say("publish").json["generation"] != night
+    told = {f["name"]: f for f in say("doctor").json["findings"]}["encryption"]
+    assert told["passed"], told
+    assert say("recall", "quinceberry", "--tenant", "acme", "--user", "ana").json["results"] == []
+    assert say("publish").json["state"] == "unchanged"
+
+
+def test_a_destroyed_key_is_enough_without_a_sweep(say: Any, tmp_path: Path) -> None:
+    started(say, tmp_path)
+    say("nightly", tmp_path / "rows.jsonl")
+    say("keys", "destroy", "--tenant", "acme", "--user", "ana", "--yes")
+    assert say("recall", "quinceberry", "--tenant", "acme", "--user", "ana").json["results"]
+    assert say("publish").json["state"] == "done"
+    assert say("recall", "quinceberry", "--tenant", "acme", "--user", "ana").json["results"] == []
+
+
 def test_the_master_key_comes_from_file_then_environment() -> None:
     config = Config(encryption=EncryptionConfig(keyring="keys"))
     assert keys_of(Config()) is None

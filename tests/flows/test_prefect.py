@@ -177,7 +177,7 @@ def test_an_open_erasure_is_completed_and_the_report_is_an_artifact(server: Pref
     told = server.finished(server.run("compliance", lake=lake.uri, as_of=AS_OF))
     assert told["state"]["type"] == "COMPLETED", told["state"]
     (artifact,) = [a for a in server.artifacts(told["id"]) if a["key"] == "slowwave-compliance"]
-    assert "Everything is kept" in artifact["data"]
+    assert "All obligations are met" in artifact["data"]
     kept = [p for p in server.home.rglob("prefect.db*") if p.is_file()]
     assert kept
     assert not [p for p in kept if b"u-confidential-7" in p.read_bytes()]

@@ -358,6 +358,8 @@ def test_a_certificate_under_another_name_or_entry_is_found(job: Job) -> None:
 
 def test_a_broken_chain_is_told_and_sets_the_exit_code(job: Job, tmp_path: Path, command: Command) -> None:
     words = ("--lake", job.lake.uri, "report", "compliance", "--out", tmp_path / "out")
+    nameless = command("--json", "--lake", job.lake.uri, "report", "--out", tmp_path / "out")
+    assert (nameless.code, nameless.error["message"]) == (2, "which report: compliance")
     erasure(job, ago(9), timedelta(seconds=9), "one")
     erasure(job, ago(8), timedelta(seconds=9), "two")
     as_of = ("--as-of", AS_OF.isoformat())
@@ -367,7 +369,7 @@ def test_a_broken_chain_is_told_and_sets_the_exit_code(job: Job, tmp_path: Path,
     assert said.code == 7
     assert said.json["is_kept"] is False
     assert said.json["audit"]["broken"]
-    assert "Not everything is kept" in (tmp_path / "out" / "compliance.html").read_text("utf-8")
+    assert "Not all obligations are met" in (tmp_path / "out" / "compliance.html").read_text("utf-8")
 
 
 def test_an_empty_lake_has_a_report(job: Job, tmp_path: Path) -> None:
@@ -388,7 +390,7 @@ def test_places_that_are_refused(job: Job, tmp_path: Path) -> None:
 
 def test_markdown_tells_verdict_findings_and_tiers(report: Report) -> None:
     text = compliance_markdown(report)
-    assert text.startswith("**Not everything is kept.**")
+    assert text.startswith("**Not all obligations are met.**")
     assert "| session | 25 | 19 | 1 | 2 | 1 | 2 | 1 |" in text
     assert all(finding.text.split(":")[0] in text for finding in report.findings)
     assert not any(word in text for word in SECRETS)

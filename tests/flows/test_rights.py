@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.consolidate import run_consolidate
+from flows.erase import record
 from flows.job import Job
 from flows.rights import ask, resume_open
 from flows.rights_correct import details_of
@@ -95,6 +97,8 @@ def test_a_topic_is_forbidden_and_allowed(job: Job, run: Command) -> None:
     verb(run, job, "forbid-topic", "My  Divorce", *FLAGS)
     verb(run, job, "forbid-topic", "loan", *FLAGS)
     assert standing.load(job.lake, ANA).forbidden_topics == ("loan", "my divorce")
+    assert refusal(run, job, "forbid-topic", "LOAN", *FLAGS) == "this topic is forbidden already"
+    assert len(logged(job)) == 2
     assert refusal(run, job, "allow-topic", "divorce", *FLAGS) == "this topic is not forbidden"
     verb(run, job, "allow-topic", "MY DIVORCE", *FLAGS)
     assert standing.load(job.lake, ANA).forbidden_topics == ("loan",)
@@ -108,8 +112,43 @@ def test_a_hold_stands_until_it_is_released(job: Job, run: Command) -> None:
     assert refusal(run, job, "release", "--tenant", "acme", "--session", "s1", "--basis", "ccpa") == (
         "this session is not held"
     )
-    verb(run, job, "release", *FLAGS, "--basis", "court-order")
+    opened = record(job, ANA, "gdpr-art-17", "subject")
+    told = run("--lake", job.lake.uri, "release", *FLAGS, "--basis", "court-order").out
+    assert f"erasure {opened.request_id} is open: the next night" in told
     assert [one.subject for one in standing.load_all(job.lake)] == [Subject("acme")]
+
+
+def test_a_hold_on_nobody_known_says_so(job: Job, run: Command, tmp_path: Path) -> None:
+    hold = ("--lake", job.lake.uri, "--json", "hold", "--basis", "ccpa", "--tenant", "acme")
+    unknown = run(*hold, "--user", "ana").json
+    assert unknown["warning"] == "nothing of this user is in the lake yet; the hold stands for what comes"
+    assert unknown["request"]["state"] == "done"
+    night(job, tmp_path, "a", [said(1, "Good morning.", "03-05")])
+    assert run(*hold, "--user", "ana").json["warning"] is None
+    assert run(*hold, "--user", "ben").json["warning"]
+    assert run(*hold, "--tenant-wide").json["warning"] is None
+
+
+def test_requests_of_one_person_name_what_stands(job: Job, run: Command) -> None:
+    hold = ("--basis", "ccpa")
+    for words in (("hold", *FLAGS, *hold), ("release", *FLAGS, *hold), ("hold", *FLAGS, *hold)):
+        verb(run, job, *words)
+    verb(run, job, "forbid-topic", "loan", *FLAGS)
+    verb(run, job, "period", 60, "--tenant", "acme", "--user", "ben")
+    verb(run, job, "opt-out", "--tenant", "other", "--user", "ana")
+    asked = ("--lake", job.lake.uri, "--json", "requests")
+    found = run(*asked, *FLAGS).json
+    states = sorted((one["kind"], one["in_force"]) for one in found["requests"])
+    assert states == [("forbid_topic", "yes"), ("hold", "no"), ("hold", "yes"), ("release", "no")]
+    assert found["standing"]["forbidden_topics"] == ["loan"]
+    assert found["standing"]["is_held"] is True
+    kinds = [one["kind"] for one in run(*asked, "--tenant", "acme").json["requests"]]
+    assert (len(kinds), "opt_out" in kinds) == (5, False)
+    text = run("--lake", job.lake.uri, "requests", *FLAGS).out
+    assert "forbidden topics: loan" in text
+    verb(run, job, "allow-topic", "loan", *FLAGS)
+    after = {one["kind"]: one["in_force"] for one in run(*asked, *FLAGS).json["requests"]}
+    assert after["forbid_topic"] == "no"
 
 
 def test_a_period_is_at_least_a_month(job: Job, run: Command) -> None:
@@ -175,7 +214,10 @@ def correct_fact(job: Job, run: Command, *more: str) -> dict[str, Any]:
 def test_a_fact_is_corrected_by_the_next_consolidation(job: Job, run: Command, tmp_path: Path) -> None:
     night(job, tmp_path, "a", [said(1, "I prefer an aisle seat on flights.", "03-05")])
     assert facts(job) == [("prefers", "aisle seat", "positive", None)]
-    assert correct_fact(job, run)["dry_run"] is True
+    with pytest.raises(AssertionError, match="the legal basis is none of the list"):
+        correct_fact(job, run, "--basis", "because")
+    plan = correct_fact(job, run)["plan"]
+    assert (plan["before"], plan["after"]) == ("The user prefers aisle seat", "The user prefers window seat")
     assert logged(job) == []
     told = correct_fact(job, run, "--yes")["request"]
     assert (told["state"], events(job)) == ("open", ["correct_requested"])
@@ -193,6 +235,20 @@ def test_a_fact_is_corrected_by_the_next_consolidation(job: Job, run: Command, t
     assert claimed["operation"].sort().to_list() == ["assert", "retract"]
     run_consolidate(job, complete=True)
     assert sorted(facts(job)) == expected
+
+
+def test_a_fact_is_corrected_as_of_the_call(job: Job, tmp_path: Path) -> None:
+    night(job, tmp_path, "a", [said(1, "I prefer an aisle seat on flights.", "03-05")])
+    (fact,) = tables.scan(job.lake, FACTS).collect().to_dicts()
+    cases = (
+        (fact["last_confirmed_at"] + timedelta(days=1), True),
+        (fact["last_confirmed_at"] - timedelta(days=1), False),
+        (datetime.now(UTC) + timedelta(days=1), False),
+    )
+    for at, is_then in cases:
+        asked = replace(job, as_of=at)
+        row = details_of(asked, "acme", fact["fact_id"], "The window.", "window seat")["row"]
+        assert row.get("event_at") == (at.isoformat() if is_then else None)
 
 
 def test_a_corrected_fact_is_corrected_once_however_often_it_is_resumed(

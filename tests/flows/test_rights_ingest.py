@@ -129,6 +129,8 @@ def test_requests_are_listed_with_the_open_ones_first(job: Job, run: Command) ->
 
 def test_an_overdue_request_is_in_plain_sight(job: Job, run: Command) -> None:
     late = opened(job, due_at=datetime.now(UTC) - timedelta(seconds=1))
+    before = ("--lake", job.lake.uri, "--as-of", "2020-01-01T00:00:00Z")
+    assert run(*before, "requests").code == 0
     said = run("--lake", job.lake.uri, "requests")
     assert said.code == 7
     assert "OVERDUE" in said.out

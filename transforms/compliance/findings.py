@@ -70,7 +70,7 @@ def _certificates(rows: pl.DataFrame) -> Finding | None:
     names = tuple(sorted(wrong["request_id"].to_list()))
     return Finding(
         "certificates_wrong",
-        f"Certificates that do not hold what was signed: {len(names):,}.",
+        f"Certificates that do not match their hash: {len(names):,}.",
         len(names),
         names,
     )
