@@ -92,7 +92,7 @@ REMOVALS = Table(
         Column("rows_late", pl.Int64, "Of those that went: later than the grace period after they were due"),
         Column("oldest_due_at", INSTANT, "First instant at which one of them was due", is_nullable=True),
     ),
-    key=("run_id", "tenant_hash", "table", "tier", "reason"),
+    key=("run_id", "tenant_hash", "tier", "reason", "table"),
 )
 
 REQUESTS = Table(

@@ -154,7 +154,7 @@ def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
 
     assert run("init")["lake"] == uri
     night = run("nightly", str(SOURCE))
-    assert [step["state"] for step in night["steps"]] == ["done"] * 4
+    assert [step["state"] for step in night["steps"]] == ["done"] * 6
     rows = night["steps"][0]["rows_out"]
     assert rows > 100
     again = run("nightly", str(SOURCE))
@@ -189,6 +189,11 @@ def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
         "marmot lighthouse", tenant=tenant, user=user, as_of=datetime.fromisoformat(AS_OF)
     )[0]
     assert (kept.id, kept.is_fresh) == (said.landed[0], False)
+
+    scope = ("--tenant", tenant, "--user", user)
+    certificate = run("erase", *scope, "--basis", "gdpr-art-17", "--yes")["certificate"]
+    assert (certificate["outcome"], certificate["verification"]["leaks"]) == ("complete", 0)
+    assert run("recall", "marmot lighthouse", *scope)["results"] == []
 
 
 def test_two_writers_all_land_and_upkeep_keeps_their_rows(bucket: str) -> None:
