@@ -56,31 +56,25 @@ Goes = Callable[[pl.DataFrame], pl.Series]
 
 def aimed_rule(work: Work, table: Table) -> Rule:
     """Rows of a table of episodes that are the subject's by scope, by speaker or by id."""
-    has_speaker = "speaker" in table.names
-    columns = [*(SPOKEN_COLUMNS if has_speaker else SCOPE), "episode_id"]
-    ids = work.values("episode", "wanted")
-    aim = work.aim.is_aimed(has_speaker=has_speaker)
-    kept = ~work.aim.is_held("episode_id")
-
-    def goes(rows: pl.DataFrame) -> pl.Series:
-        mine = pl.col("tenant_id") == work.tenant
-        named = (pl.lit(meets(rows, "episode_id", ids)) & mine).fill_null(False)
-        return rows.select((aim | named) & kept).to_series()
-
-    return Rule(table, columns, goes, work.buckets)
+    return _episode_rule(work, table, ~work.aim.is_held("episode_id"))
 
 
 def held_rule(work: Work, table: Table) -> Rule:
     """Rows that would go but for a legal hold."""
+    return _episode_rule(work, table, work.aim.is_held("episode_id"))
+
+
+def _episode_rule(work: Work, table: Table, wanted: pl.Expr) -> Rule:
+    """Rows of a table of episodes that are the subject's, of those that are wanted."""
     has_speaker = "speaker" in table.names
     columns = [*(SPOKEN_COLUMNS if has_speaker else SCOPE), "episode_id"]
     ids = work.values("episode", "wanted")
     aim = work.aim.is_aimed(has_speaker=has_speaker)
-    is_held = work.aim.is_held("episode_id")
 
     def goes(rows: pl.DataFrame) -> pl.Series:
-        named = pl.lit(meets(rows, "episode_id", ids)) & (pl.col("tenant_id") == work.tenant)
-        return rows.select((aim | named.fill_null(False)) & is_held).to_series()
+        mine = pl.col("tenant_id") == work.tenant
+        named = (pl.lit(meets(rows, "episode_id", ids)) & mine).fill_null(False)
+        return rows.select((aim | named) & wanted).to_series()
 
     return Rule(table, columns, goes, work.buckets)
 

@@ -80,8 +80,7 @@ class HeldRows:
 
     def months(self, table: Table) -> list[str]:
         """Months in which the tenant's bucket has rows, oldest first."""
-        names = tables.data_files(self._lake, table)
-        own = [name for name in names if f"tenant_bucket={self._bucket}/" in name]
+        own = tables.data_files(self._lake, table, buckets=[self._bucket])
         return sorted({found[1] for name in own if (found := _MONTH.search(name))})
 
     def month(self, table: Table, month: str) -> pl.DataFrame:

@@ -40,7 +40,7 @@ def reclaim(job: Job, buckets: Sequence[int] | None = None) -> int:
 
 
 def _files(job: Job, table: Table, bucket: int) -> list[str]:
-    return sorted(n for n in tables.data_files(job.lake, table) if f"tenant_bucket={bucket}/" in n)
+    return sorted(tables.data_files(job.lake, table, buckets=[bucket]))
 
 
 def _ids(job: Job, table: Table, bucket: int) -> pl.DataFrame:

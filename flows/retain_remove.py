@@ -32,11 +32,6 @@ class _File:
         return self.rows == self.hits
 
 
-def bucket_files(job: Job, table: Table, bucket: int) -> list[str]:
-    """Data files of a bucket, by name."""
-    return sorted(n for n in tables.data_files(job.lake, table) if n.startswith(f"tenant_bucket={bucket}/"))
-
-
 def remove(
     job: Job, journal: Journal, table: Table, bucket: int, going: pl.DataFrame, match: Sequence[str]
 ) -> int:
@@ -56,14 +51,15 @@ def remove(
     """
     if going.is_empty():
         return 0
-    names = [n for n in bucket_files(job, table, bucket) if _may_hold(n, table, going)]
+    files = sorted(tables.data_files(job.lake, table, buckets=[bucket]))
+    names = [name for name in files if _may_hold(name, table, going)]
     wanted = going.select(match).unique()
     touched = [file for name in names if (file := _looked_at(job, table, name, wanted, match)).hits]
     is_revisioned = "revision" in table.names
     gone = 0
-    for files in [touched] if is_revisioned else _portions(touched):
-        if files:
-            gone += _rewrite(job, journal, table, files, going, match)
+    for portion in [touched] if is_revisioned else _portions(touched):
+        if portion:
+            gone += _rewrite(job, journal, table, portion, going, match)
     return gone
 
 

@@ -105,9 +105,7 @@ def _as_recalled(rows: pl.DataFrame, at: datetime) -> pl.DataFrame:
 
 def _drop(lake: Lake, table: Table, bucket: int, rows: pl.DataFrame) -> None:
     """Rewrite the files of a bucket that hold some of the episodes, without them."""
-    for name in sorted(tables.data_files(lake, table)):
-        if not name.startswith(f"tenant_bucket={bucket}/"):
-            continue
+    for name in sorted(tables.data_files(lake, table, buckets=[bucket])):
         held = tables.scan(lake, table, files=[name]).collect()
         kept = held.join(rows.select("episode_id"), on="episode_id", how="anti", maintain_order="left")
         if kept.height < held.height:

@@ -76,8 +76,7 @@ def squeeze(lake: Lake, table: Table) -> int:
     counts = marks.group_by("tenant_bucket").agg(rows=pl.len(), stale=is_stale.sum()).collect()
     gone = 0
     for bucket in sorted(counts.filter(2 * pl.col("stale") > pl.col("rows"))["tenant_bucket"]):
-        names = tables.data_files(lake, table)
-        files = sorted(name for name in names if f"tenant_bucket={bucket}/" in name)
+        files = sorted(tables.data_files(lake, table, buckets=[bucket]))
         held = tables.scan(lake, table, files=files).collect()
         stood = newest(table, held).filter(~pl.col("is_removed"))
         tables.rewrite(lake, table, files, stood)
@@ -98,7 +97,7 @@ def purge(lake: Lake, table: Table, owners: pl.DataFrame) -> int:
     """
     gone = 0
     for bucket in sorted({lake.bucket(tenant) for tenant in owners["tenant_id"]}):
-        names = sorted(n for n in tables.data_files(lake, table) if f"tenant_bucket={bucket}/" in n)
+        names = sorted(tables.data_files(lake, table, buckets=[bucket]))
         places = [_places(lake, table, name, owners) for name in names]
         if not places:
             continue

@@ -252,8 +252,10 @@ def scan(
     return frame.select(table.names)
 
 
-def data_files(lake: Lake, table: Table, *, at_version: int | None = None) -> frozenset[str]:
-    """Names of the data files that make up the table, now or at a version.
+def data_files(
+    lake: Lake, table: Table, *, buckets: Collection[int] | None = None, at_version: int | None = None
+) -> frozenset[str]:
+    """Names of the data files that make up the table or some of its buckets, now or at a version.
 
     Raises:
         LakeError: The version is no longer in the log.
@@ -261,7 +263,7 @@ def data_files(lake: Lake, table: Table, *, at_version: int | None = None) -> fr
     state = open_table(lake, table) if at_version is None else _at_version(lake, table, at_version)
     if state is None:
         return frozenset()
-    return frozenset(data_file_sizes(state))
+    return frozenset(in_partitions(list(data_file_sizes(state)), buckets, None))
 
 
 def _at_version(lake: Lake, table: Table, at_version: int) -> DeltaTable:

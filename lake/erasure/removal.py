@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from lake import tables
-from lake.data_files import data_file_sizes
+from lake.data_files import data_file_sizes, in_partitions
 from lake.lake import Lake
 from transforms.schemas import Table
 
@@ -48,10 +48,8 @@ def files_of(lake: Lake, table: Table, buckets: Collection[int] | None) -> dict[
     """Bytes of the table's data files in some buckets, by name."""
     state = tables.open_table(lake, table)
     sizes = {} if state is None else data_file_sizes(state)
-    if buckets is None or "tenant_bucket" not in table.partition_by:
-        return dict(sorted(sizes.items()))
-    wanted = {f"tenant_bucket={bucket}" for bucket in buckets}
-    return {name: size for name, size in sorted(sizes.items()) if not wanted.isdisjoint(name.split("/"))}
+    wanted = buckets if "tenant_bucket" in table.partition_by else None
+    return {name: sizes[name] for name in in_partitions(sorted(sizes), wanted, None)}
 
 
 def count(lake: Lake, rule: Rule) -> Found:
