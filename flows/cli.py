@@ -7,8 +7,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from flows import cli_erase, cli_forgetting, cli_keys, cli_report, cli_rights
+from flows import (
+    cli_erase,
+    cli_evaluate,
+    cli_forgetting,
+    cli_keys,
+    cli_report,
+    cli_rights,
+    cli_session,
+    cli_share,
+)
 from transforms.errors import UsageError
+
+MODULES = (
+    cli_forgetting,
+    cli_rights,
+    cli_erase,
+    cli_report,
+    cli_keys,
+    cli_session,
+    cli_share,
+    cli_evaluate,
+)
 
 
 class _Version(argparse.Action):
@@ -104,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for add in (_add_lake_verbs, _add_run_verbs, _add_sleep_verbs, _add_recall_verbs):
         add(verb, scope)
-    for module in (cli_forgetting, cli_rights, cli_erase, cli_report, cli_keys):
+    for module in MODULES:
         module.add(verb, scope)
     return parser
 

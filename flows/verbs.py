@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from flows import verbs_erase, verbs_forgetting, verbs_keys, verbs_report, verbs_rights
+from flows import (
+    verbs_erase,
+    verbs_evaluate,
+    verbs_forgetting,
+    verbs_keys,
+    verbs_report,
+    verbs_rights,
+    verbs_session,
+    verbs_share,
+)
 from flows.job import Job
 from flows.setup import (
     Output,
@@ -283,4 +292,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     **verbs_erase.VERBS,
     **verbs_report.VERBS,
     **verbs_keys.VERBS,
+    **verbs_session.VERBS,
+    **verbs_share.VERBS,
+    **verbs_evaluate.VERBS,
 }

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from transforms.errors import UsageError
-from transforms.policy import ContextPolicy
+from transforms.policy_recall import ContextPolicy
 from transforms.rendering import FOOTER, HEADER, block, openings, wrap
 from transforms.scoring import rank
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import polars as pl
 
 from transforms.errors import ConfigError, UsageError
-from transforms.policy import Policy, RecallPolicy
+from transforms.policy import Policy
+from transforms.policy_recall import RecallPolicy
 from transforms.policy_retention import DecayPolicy
 from transforms.schemas import INSTANT
 

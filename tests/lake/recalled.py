@@ -19,7 +19,8 @@ from lake import landing
 from lake.embedders.protocol import Embedded, normalised
 from lake.lake import Lake, init_lake
 from lake.recall import Recall
-from transforms.policy import Policy, PublishPolicy, RecallPolicy
+from transforms.policy import Policy, PublishPolicy
+from transforms.policy_recall import RecallPolicy
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC)
 DIMENSIONS = 32

@@ -15,7 +15,8 @@ from lake.scope import Scope
 from lake.storage import LocalStorage
 from lake.tables import version
 from tests.lake.recalled import NOW, ingest, job, land, make_lake, reader
-from transforms.policy import Policy, RecallPolicy
+from transforms.policy import Policy
+from transforms.policy_recall import RecallPolicy
 from transforms.schemas import EPISODES
 
 ME = Scope("t", "u")

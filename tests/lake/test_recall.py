@@ -16,7 +16,8 @@ from lake.lake import Lake
 from lake.recall import Recall
 from tests.lake.recalled import NOW, WordEmbedder, ingest, job, land, make_lake, policy, publish, reader
 from transforms.errors import ModelMismatchError, UsageError
-from transforms.policy import Policy, RecallPolicy
+from transforms.policy import Policy
+from transforms.policy_recall import RecallPolicy
 
 ME: dict[str, Any] = {"tenant": "t", "user": "u", "as_of": NOW}
 WORDS = ["tea", "ferry", "window", "aisle", "refund", "harbour", "lantern", "violin", "garden", "copper"]

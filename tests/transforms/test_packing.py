@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from transforms.errors import UsageError
 from transforms.packing import ELLIPSIS, Count, Packed, Shorten, pack
-from transforms.policy import ContextPolicy
+from transforms.policy_recall import ContextPolicy
 from transforms.rendering import FOOTER, HEADER, block, openings, render
 from transforms.schemas import INSTANT
 

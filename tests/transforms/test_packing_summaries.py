@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from transforms.packing import Count, Packed, Shorten, pack
-from transforms.policy import ContextPolicy
+from transforms.policy_recall import ContextPolicy
 from transforms.rendering import FOOTER, HEADER, block, openings
 from transforms.schemas import INSTANT
 

@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from transforms import redact_rules
-from transforms.policy import Policy, RecallPolicy
+from transforms.policy import Policy
 from transforms.policy_entries import MEMORY_KINDS, MEMORY_TIERS
+from transforms.policy_recall import RecallPolicy
 from transforms.policy_retention import RetentionPolicy
 from transforms.schemas import KINDS
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.errors import ConfigError, UsageError
-from transforms.policy import Policy, RecallPolicy
+from transforms.policy import Policy
+from transforms.policy_recall import RecallPolicy
 from transforms.policy_retention import DecayPolicy
 from transforms.schemas import MEMORIES
 from transforms.scoring import FACTORS, score
