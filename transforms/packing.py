@@ -1,31 +1,23 @@
 """Packing of recalled rows into a token budget.
 
 Rows are taken by score inside the share of their tier; what a tier leaves unspent flows to the
-next-best rows of any tier; a row that does not fit is shortened where enough room is left.
+next-best rows of any tier; a row that does not fit is shortened where enough room is left. Base rows
+come before all others and depend on the memory alone, so the text begins alike for every query.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from transforms.errors import UsageError
+from transforms.packing_rows import ELLIPSIS, FIRST_TIER, Count, Row, Shorten, fitting, place_all
 from transforms.policy_recall import ContextPolicy
-from transforms.rendering import FOOTER, HEADER, block, openings, wrap
+from transforms.rendering import HEADER, wrap
 from transforms.scoring import rank
 
-Count = Callable[[Sequence[str]], list[int]]
-"""Tokens of each text."""
-Shorten = Callable[[str, int], str]
-"""The longest leading part of a text that has at most so many tokens."""
-
-ELLIPSIS = " …"
-FIRST_TIER = "working"
-
-_SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*(?=\s|$)|[。！？]|\n")
+__all__ = ["ELLIPSIS", "FIRST_TIER", "Count", "Packed", "Shorten", "available_tokens", "pack"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +29,8 @@ class Packed:
             of the row's block), ``is_summarised``, ``shown_text``.
         dropped: The other rows with ``reason``: budget, relevance_floor or duplicate.
         text: The rendering; empty where nothing is packed.
+        prefix: The leading part of ``text`` that holds the base rows: the same bytes for the same
+            memory, budget and policy, whatever is asked and when. Empty where there are none.
         tokens_used: Tokens of ``text``, delimiters included; never above ``tokens_available``.
         tokens_available: The budget.
     """
@@ -44,6 +38,7 @@ class Packed:
     rows: pl.DataFrame
     dropped: pl.DataFrame
     text: str
+    prefix: str
     tokens_used: int
     tokens_available: int
 
@@ -81,49 +76,6 @@ class Packed:
         )
 
 
-@dataclass(slots=True)
-class _Row:
-    """One row under packing; ``block`` is empty until it is placed.
-
-    Counting is most of the work, so it is put off until a row could fit by its length.
-    """
-
-    index: int
-    tier: str
-    opening: str
-    text: str
-    share: int
-    """Tokens of the row's tier."""
-    count: Count
-    max_chars_per_token: int
-    reserved: int = 0
-    tokens: int = 0
-    block: str = ""
-    shown: str = ""
-    whole: int | None = None
-    """Tokens of the whole block, once counted."""
-
-    def cost(self) -> int:
-        if self.whole is None:
-            self.whole = self.count_with(self.text)
-        return self.whole
-
-    def count_with(self, text: str) -> int:
-        """Tokens of the block if it showed this text."""
-        return self.count([block(self.opening, text)])[0]
-
-    def fits(self, room: int) -> bool:
-        chars = len(self.opening) + len(self.text)
-        return chars <= room * self.max_chars_per_token and self.cost() <= room
-
-    def place(self, text: str, tokens: int) -> None:
-        self.shown, self.block, self.tokens = text, block(self.opening, text), tokens
-        self.reserved = 0
-
-    def place_whole(self) -> None:
-        self.place(self.text, self.cost())
-
-
 def pack(
     scored: pl.DataFrame,
     *,
@@ -133,6 +85,7 @@ def pack(
     shorten: Shorten,
     relevance_floor: float = 0.0,
     already_dropped: pl.DataFrame | None = None,
+    base: pl.DataFrame | None = None,
 ) -> Packed:
     """The best rows that fit the budget, rendered.
 
@@ -145,8 +98,10 @@ def pack(
         budget_tokens: Tokens for the whole text, header included.
         count: Tokens of each text, as the reading model counts.
         shorten: Leading part of a text with at most so many tokens.
-        relevance_floor: Rows of lower ``relevance`` are not packed.
+        relevance_floor: Rows of lower ``relevance`` are not packed; those of the open session are.
         already_dropped: Rows that left before packing, with ``reason``, for the report.
+        base: Rows that every context of this memory begins with, in the order they are shown, with the
+            columns of ``scored``; the newest of them are taken while they fit ``policy.base_share``.
 
     Raises:
         UsageError: The budget is not above 0.
@@ -154,121 +109,62 @@ def pack(
     if budget_tokens <= 0:
         raise UsageError(f"a budget of {budget_tokens} tokens", "Give a budget above 0.")
     ranked = rank(scored)
-    is_relevant = pl.col("relevance") >= relevance_floor
-    eligible, irrelevant = ranked.filter(is_relevant), ranked.filter(~is_relevant)
-    placed = _place_all(eligible, policy, budget_tokens, count, shorten)
+    offered = ranked.clear() if base is None else base.select(ranked.columns)
+    first = fitting(offered, policy, budget_tokens, count)
+    asked = pl.concat([ranked, offered.filter(~_is_in(offered, ranked))])
+    rest = asked.filter(~_is_in(asked, first))
+    is_relevant = (pl.col("relevance") >= relevance_floor) | (pl.col("tier") == FIRST_TIER)
+    is_asked_for = _is_in(rest, ranked) & rest.select(is_relevant).to_series()
+    eligible, rest = pl.concat([first, rest.filter(is_asked_for)]), rest.filter(~is_asked_for)
+    placed = place_all(eligible, first.height, policy, budget_tokens, count, shorten)
     text, used = _fit(placed, budget_tokens, count)
+    opening = [row.block for row in placed if row.is_base]
+    prefix = HEADER + "".join(opening) if opening else ""
     gone = _without(eligible, placed).with_columns(reason=pl.lit("budget"))
-    dropped = [irrelevant.with_columns(reason=pl.lit("relevance_floor")), gone]
+    too_many = pl.when(_is_in(rest, ranked)).then(pl.lit("relevance_floor")).otherwise(pl.lit("budget"))
+    dropped = [rest.with_columns(reason=too_many), gone]
     if already_dropped is not None:
         dropped.append(already_dropped.select(gone.columns))
-    return Packed(_shown(eligible, placed), pl.concat(dropped), text, used, budget_tokens)
+    return Packed(_shown(eligible, placed), pl.concat(dropped), text, prefix, used, budget_tokens)
 
 
-def _rows(eligible: pl.DataFrame, policy: ContextPolicy, room: int, count: Count) -> list[_Row]:
-    columns = zip(eligible["tier"], openings(eligible), eligible["text"], strict=True)
-    return [
-        _Row(
-            index=index,
-            tier=tier,
-            opening=opening,
-            text=text,
-            share=int(room * policy.shares.get(tier, 0.0)),
-            count=count,
-            max_chars_per_token=policy.max_chars_per_token,
-        )
-        for index, (tier, opening, text) in enumerate(columns)
-    ]
+def _is_in(rows: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
+    return rows["memory_id"].is_in(others["memory_id"].implode())
 
 
-def _place_all(
-    eligible: pl.DataFrame, policy: ContextPolicy, budget: int, count: Count, shorten: Shorten
-) -> list[_Row]:
-    """Rows that fit: whole in their tier's share, then whole or shortened from what is unspent."""
-    room = budget - count([HEADER + FOOTER])[0]
-    if room <= 0 or eligible.is_empty():
-        return []
-    rows = _rows(eligible, policy, room, count)
-    _spend_shares(rows, policy)
-    pool = _flow(rows, room - sum(row.tokens + row.reserved for row in rows))
-    for row in rows:
-        if row.block:
-            continue
-        limit = pool + row.reserved
-        if row.fits(limit):
-            row.place_whole()
-        elif row.reserved or pool > policy.min_summarised_share * row.share > 0:
-            _place_summary(row, limit, policy, shorten)
-        row.reserved = 0
-        pool = limit - row.tokens
-    _flow(rows, pool)
-    return [row for row in rows if row.block]
+def available_tokens(
+    policy: ContextPolicy, model_context: int, prompts: list[str], reserve: int | None, count: Count
+) -> int:
+    """What is left of a model's window for memories.
 
+    Args:
+        policy: Its reservation for the answer.
+        model_context: Tokens of the window.
+        prompts: Texts that share it, such as the system prompt and the query.
+        reserve: Tokens kept for the answer; the policy's where None.
+        count: Tokens of each text.
 
-def _spend_shares(rows: list[_Row], policy: ContextPolicy) -> None:
-    """Place whole rows by score inside their tier's share.
-
-    The first that does not fit takes the rest of the share as a reserve for its summary, if the
-    rest is above the policy's part of the share; it may still be shown whole from the pool.
+    Raises:
+        UsageError: Nothing is left.
     """
-    left = {row.tier: row.share for row in rows}
-    for row in rows:
-        rest = left[row.tier]
-        if row.fits(rest):
-            row.place_whole()
-            left[row.tier] -= row.tokens
-        elif (
-            rest > policy.min_summarised_share * row.share
-            and rest >= row.count_with("") + policy.min_summary_tokens
-        ):
-            row.reserved = rest
-            left[row.tier] = 0
+    kept = policy.output_reserve_tokens if reserve is None else reserve
+    left = model_context - sum(count(prompts)) - kept
+    if left <= 0:
+        raise UsageError(
+            f"a window of {model_context:,} tokens has no room for memories beside the prompt and"
+            f" {kept:,} tokens for the answer",
+            "Name a larger window, a shorter prompt or a smaller reserve.",
+        )
+    return left
 
 
-def _flow(rows: list[_Row], pool: int) -> int:
-    """Place the next-best rows of any tier that fit whole in the pool; what is left of it."""
-    for row in rows:
-        if not row.block and row.fits(pool + row.reserved):
-            pool += row.reserved
-            row.place_whole()
-            pool -= row.tokens
-    return pool
-
-
-def _place_summary(row: _Row, limit: int, policy: ContextPolicy, shorten: Shorten) -> None:
-    """Place the leading sentences that fit the limit; nothing where they would say too little."""
-    text = row.text[: limit * policy.max_chars_per_token]
-    frame = row.count_with("")
-    allowed = limit - frame
-    while allowed >= policy.min_summary_tokens:
-        part = shorten(text, allowed)
-        shown = part if part == row.text else _cut(part)
-        if not shown:
-            return
-        tokens = row.count_with(shown)
-        if tokens <= limit:
-            row.place(shown, tokens)
-            return
-        # `shorten` counts no escapes and no ellipsis; shrink by as much as they swelled the text.
-        allowed = min(allowed - 1, allowed * (limit - frame) // (tokens - frame))
-
-
-def _cut(part: str) -> str:
-    """The part up to its last whole sentence, if that is in its latter half, with an ellipsis."""
-    part = part.rstrip().rstrip("\ufffd")
-    ends = [match.end() for match in _SENTENCE_END.finditer(part)]
-    if ends and ends[-1] * 2 >= len(part):
-        part = part[: ends[-1]].rstrip()
-    return part + ELLIPSIS if part else ""
-
-
-def _fit(placed: list[_Row], budget: int, count: Count) -> tuple[str, int]:
+def _fit(placed: list[Row], budget: int, count: Count) -> tuple[str, int]:
     """Rendered text and its tokens, after the lowest-scored rows left ``placed`` until it fits.
 
     Tokens are not additive over joined texts, so the whole is counted, not summed. On return
-    ``placed`` is in the order of the text: working rows, then the others, by score.
+    ``placed`` is in the order of the text: base rows, working rows by time, then the others by score.
     """
-    placed.sort(key=lambda row: (row.tier != FIRST_TIER, row.index))
+    placed.sort(key=Row.place_in_text)
     while placed:
         text = wrap([row.block for row in placed])
         used = count([text])[0]
@@ -278,12 +174,12 @@ def _fit(placed: list[_Row], budget: int, count: Count) -> tuple[str, int]:
     return "", 0
 
 
-def _without(eligible: pl.DataFrame, placed: list[_Row]) -> pl.DataFrame:
+def _without(eligible: pl.DataFrame, placed: list[Row]) -> pl.DataFrame:
     taken = {row.index for row in placed}
     return eligible[[index for index in range(eligible.height) if index not in taken]]
 
 
-def _shown(eligible: pl.DataFrame, placed: list[_Row]) -> pl.DataFrame:
+def _shown(eligible: pl.DataFrame, placed: list[Row]) -> pl.DataFrame:
     return eligible[[row.index for row in placed]].with_columns(
         pl.Series("tokens", [row.tokens for row in placed], dtype=pl.Int64),
         pl.Series("is_summarised", [row.shown != row.text for row in placed], dtype=pl.Boolean),

@@ -73,6 +73,7 @@ def packed(
     shorten: Shorten = head,
     relevance_floor: float = 0.0,
     already_dropped: pl.DataFrame | None = None,
+    base: pl.DataFrame | None = None,
 ) -> Packed:
     return pack(
         rows,
@@ -82,6 +83,7 @@ def packed(
         shorten=shorten,
         relevance_floor=relevance_floor,
         already_dropped=already_dropped,
+        base=base,
     )
 
 
@@ -146,7 +148,7 @@ def test_budget_is_kept_and_no_row_is_lost(
     assert result.text == render(result.rows)
     assert result.packed_count + result.dropped_count == rows.height
     reasons = dict(result.dropped.select("memory_id", "reason").rows())
-    below = rows.filter(pl.col("relevance") < floor)
+    below = rows.filter(pl.col("relevance") < floor, pl.col("tier") != "working")
     assert {name for name, reason in reasons.items() if reason == "relevance_floor"} == set(ids(below))
     assert set(reasons.values()) <= {"budget", "relevance_floor"}
 
