@@ -119,8 +119,7 @@ def facts_of(
         Sorted by last confirmation, newest first, then by id.
     """
     if is_replay or recorded_by is not None:
-        claims = _claims(lake, scope, at, recorded_by)
-        rows = _folded(claims, _vectors(lake, scope, claims, policy, space()), policy, scope)
+        rows = facts_at(lake, scope, policy, at, space(), recorded_by)
     else:
         rows = _standing(lake, scope)
     allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
@@ -131,6 +130,31 @@ def facts_of(
         rows = live_rows(rows, FACTS, policy, at)
     ordered = rows.sort("last_confirmed_at", "fact_id", descending=[True, False])
     return [_fact(row) for row in ordered.iter_rows(named=True)]
+
+
+def facts_at(
+    lake: Lake,
+    scope: Scope,
+    policy: Policy,
+    at: datetime,
+    space: str,
+    recorded_by: datetime | None = None,
+) -> pl.DataFrame:
+    """Facts of a scope as the claims made until an instant come to; what was said later plays no part.
+
+    Args:
+        lake: Where.
+        scope: Whose.
+        policy: The folding of claims.
+        at: The instant.
+        space: The vector space that similar objects are merged in.
+        recorded_by: Of the claims, only those that the lake held at this instant.
+
+    Returns:
+        ``schemas.FACTS`` without the columns of the revision, those that no longer held among them.
+    """
+    claims = _claims(lake, scope, at, recorded_by)
+    return _folded(claims, _vectors(lake, scope, claims, policy, space), policy, scope)
 
 
 def why_none(lake: Lake, scope: Scope, as_of: datetime | None, recorded_by: datetime | None) -> str:
