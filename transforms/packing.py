@@ -100,8 +100,8 @@ def pack(
         shorten: Leading part of a text with at most so many tokens.
         relevance_floor: Rows of lower ``relevance`` are not packed; those of the open session are.
         already_dropped: Rows that left before packing, with ``reason``, for the report.
-        base: Rows that every context of this memory begins with, in the order they are shown, with the
-            columns of ``scored``; the newest of them are taken while they fit ``policy.base_share``.
+        base: Rows that every context of this memory begins with, those to be kept first before the
+            others, with the columns of ``scored``; they are shown by time.
 
     Raises:
         UsageError: The budget is not above 0.

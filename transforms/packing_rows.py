@@ -102,19 +102,18 @@ def rows_of(eligible: pl.DataFrame, base: int, policy: ContextPolicy, room: int,
 
 
 def fitting(base: pl.DataFrame, policy: ContextPolicy, budget: int, count: Count) -> pl.DataFrame:
-    """The newest base rows that fit ``policy.base_share`` of a budget, in the order given.
+    """The first base rows that fit ``policy.base_share`` of a budget, by time, so that news comes last.
 
     Which ones hangs on nothing but the memory, the budget and the policy.
     """
     limit = int((budget - count([HEADER + FOOTER])[0]) * policy.base_share)
     kept = []
-    rows = rows_of(base, base.height, policy, limit, count)
-    for row in sorted(rows, key=lambda row: (row.event_at, -row.index), reverse=True):
+    for row in rows_of(base, base.height, policy, limit, count):
         if not row.fits(limit):
             break
         kept.append(row.index)
         limit -= row.cost()
-    return base[sorted(kept)]
+    return base[kept].sort("event_at", "memory_id")
 
 
 def place_all(

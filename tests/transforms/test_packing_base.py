@@ -50,11 +50,11 @@ def test_what_is_asked_never_changes_the_prefix(texts: list[str], budget: int, c
     assert sorted(ids(result.rows) + ids(result.dropped)) == sorted(named)
 
 
-def test_the_newest_base_rows_are_kept_where_not_all_fit() -> None:
+def test_the_first_base_rows_are_kept_where_not_all_fit_and_shown_by_time() -> None:
     two = sum(cost(FACTS)[2:])
     policy = ContextPolicy(base_share=1.0)
     budget = len(HEADER) + len("</memories>") + two
-    result = packed(frame(), budget, policy, base=FACTS)
+    result = packed(frame(), budget, policy, base=FACTS.reverse())
     assert ids(result.rows) == ["f2", "f3"]
     assert dict(result.dropped.select("memory_id", "reason").rows()) == {"f0": "budget", "f1": "budget"}
 
