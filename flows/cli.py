@@ -12,14 +12,17 @@ from flows import (
     cli_evaluate,
     cli_forgetting,
     cli_keys,
+    cli_recall,
     cli_report,
     cli_rights,
     cli_session,
     cli_share,
 )
+from flows.cli_recall import positive
 from transforms.errors import UsageError
 
 MODULES = (
+    cli_recall,
     cli_forgetting,
     cli_rights,
     cli_erase,
@@ -122,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
             name, help=text, description=text, epilog=f"example: {example}", parents=[shared, *parents]
         )
 
-    for add in (_add_lake_verbs, _add_run_verbs, _add_sleep_verbs, _add_recall_verbs):
+    for add in (_add_lake_verbs, _add_run_verbs, _add_sleep_verbs):
         add(verb, scope)
     for module in MODULES:
         module.add(verb, scope)
@@ -136,7 +139,7 @@ def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
     del scope
     init = verb("init", "Make a lake.", "slowwave --lake ./memory init")
     init.add_argument(
-        "--buckets", type=_positive, default=None, help="tenant partitions, fixed for life (default 16)"
+        "--buckets", type=positive, default=None, help="tenant partitions, fixed for life (default 16)"
     )
     init.add_argument(
         "--encrypt", action="store_true", help="encrypt its text, for life, as [encryption] says"
@@ -201,28 +204,6 @@ def _add_source_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_recall_verbs(verb: Verb, scope: _Parser) -> None:
-    recall = verb(
-        "recall", "Find memories.", 'slowwave --lake ./memory recall "seat" --tenant acme --user u1', scope
-    )
-    recall.add_argument("query", help="what to look for")
-    recall.add_argument("-k", type=_positive, default=None, help="how many (default 10)")
-    recall.add_argument("--kinds", metavar="KIND,...", help="only these kinds")
-    recall.add_argument("--explain", action="store_true", help="show ids and sources too")
-    context = verb(
-        "context",
-        "Pack memories for a prompt.",
-        'slowwave --lake ./memory context "seat" --tenant acme --user u1',
-        scope,
-    )
-    context.add_argument("query", help="what the prompt is about")
-    context.add_argument(
-        "--budget", type=_positive, default=None, metavar="TOKENS", help="most tokens (default 2000)"
-    )
-    for parser in (recall, context):
-        _add_tenant_wide(parser)
-
-
 def _add_sleep_verbs(verb: Verb, scope: _Parser) -> None:
     consolidate = verb(
         "consolidate",
@@ -235,37 +216,6 @@ def _add_sleep_verbs(verb: Verb, scope: _Parser) -> None:
     consolidate.add_argument(
         "--complete", action="store_true", help="derive everything anew, not only what is new"
     )
-    facts = verb(
-        "facts",
-        "What is held to be true; with --as-of, what was at that instant.",
-        "slowwave --lake ./memory facts --tenant acme --user u1",
-        scope,
-    )
-    facts.add_argument("--history", action="store_true", help="facts that no longer hold, too")
-    facts.add_argument(
-        "--recorded-by", metavar="ISO", help="only by what the lake held at this instant, whatever came since"
-    )
-    explain = verb(
-        "explain",
-        "Why a row is there: its words, its claims and every decision.",
-        "slowwave --lake ./memory explain ID --tenant acme",
-        scope,
-    )
-    explain.add_argument("id", help="of a memory, fact, claim, topic, conversation or attempt")
-    for parser in (facts, explain):
-        _add_tenant_wide(parser)
-
-
-def _add_tenant_wide(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tenant-wide", action="store_true", help="search the whole tenant, not one user, agent or session"
-    )
-
-
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:19]) < 1 << 31):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return int(text)
 
 
 def known_flags() -> dict[str, Any]:

@@ -6,13 +6,13 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from flows import (
     verbs_erase,
     verbs_evaluate,
     verbs_forgetting,
     verbs_keys,
+    verbs_recall,
     verbs_report,
     verbs_rights,
     verbs_session,
@@ -21,17 +21,14 @@ from flows import (
 from flows.job import Job
 from flows.setup import (
     Output,
-    as_of,
     config_of,
     configured_sources,
     defaults_of,
     job_of,
-    lake_of,
     lake_uri,
 )
 from lake.lake import init_lake
 from lake.sources import Source, open_sources
-from transforms.errors import UsageError
 from transforms.validate import Defaults
 
 Pairs = Iterator[tuple[Source, Defaults]]
@@ -163,76 +160,6 @@ def nightly(options: argparse.Namespace) -> Output:
     return Output(night.as_dict(), "\n".join([steps_table(night), "", night_table(night), *told]))
 
 
-def recall(options: argparse.Namespace) -> Output:
-    """Find memories."""
-    from flows.present import memories_table
-
-    reader, scope = _reader(options)
-    kinds = None if options.kinds is None else options.kinds.split(",")
-    found = reader.search(options.query, k=options.k, kinds=kinds, as_of=as_of(options), **scope)
-    return Output(
-        {"results": [memory.as_dict() for memory in found]},
-        memories_table(found, is_explained=options.explain),
-    )
-
-
-def context(options: argparse.Namespace) -> Output:
-    """Pack memories for a prompt."""
-    from flows.present import context_text
-
-    reader, scope = _reader(options)
-    packed = reader.context(options.query, budget=options.budget, as_of=as_of(options), **scope)
-    return Output(packed.as_dict(), context_text(packed))
-
-
-def facts(options: argparse.Namespace) -> Output:
-    """What is held to be true."""
-    from flows.present_sleep import facts_table
-
-    reader, scope = _reader(options)
-    asked = {"as_of": as_of(options), "recorded_by": options.recorded_by}
-    found = reader.facts(history=options.history, **asked, **scope)
-    data = {"facts": [fact.as_dict() for fact in found]}
-    return Output(data, facts_table(found, has_owner=scope["user"] is None) if found else _no_facts(options))
-
-
-def _no_facts(options: argparse.Namespace) -> str:
-    from lake.arguments import instant
-    from lake.beliefs import scope_of, why_none
-
-    scope = scope_of(options.tenant, options.user, options.agent, options.session, options.tenant_wide)
-    lake = lake_of(options, config_of(options))
-    return why_none(lake, scope, as_of(options), instant(options.recorded_by))
-
-
-def explain(options: argparse.Namespace) -> Output:
-    """Why a row is there."""
-    from flows.present_sleep import chain_text
-
-    reader, scope = _reader(options)
-    chain = reader.explain(options.id, **scope).as_dict()
-    return Output({"chain": chain}, chain_text(chain))
-
-
-def _reader(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """The lake's reader and the call's scope.
-
-    Raises:
-        UsageError: No tenant.
-    """
-    from lake.embedders.config import make_embedder
-    from lake.recall import Recall
-
-    if not options.tenant:
-        more = "--user or --agent" if options.verb == "facts" else "--user, --agent or --session"
-        raise UsageError(f"{options.verb} needs a tenant", f"Pass --tenant, and {more}.")
-    config = config_of(options)
-    lake = lake_of(options, config)
-    reader = Recall(lake, policy=config.policy, embedder=make_embedder(config.embedder))
-    names = ("tenant", "user", "agent", "session", "tenant_wide")
-    return reader, {name: getattr(options, name) for name in names}
-
-
 def status(options: argparse.Namespace) -> Output:
     """What the lake holds."""
     from flows.status import status_of
@@ -279,14 +206,11 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     "consolidate": consolidate,
     "publish": publish,
     "nightly": nightly,
-    "recall": recall,
-    "context": context,
-    "facts": facts,
-    "explain": explain,
     "status": status,
     "doctor": doctor,
     "formats": formats,
     "demo": demo,
+    **verbs_recall.VERBS,
     **verbs_forgetting.VERBS,
     **verbs_rights.VERBS,
     **verbs_erase.VERBS,

@@ -7,4 +7,12 @@ from collections.abc import Callable
 
 from flows.setup import Output
 
-VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {}
+
+def evaluate(options: argparse.Namespace) -> Output:
+    """Measure recall."""
+    from flows.evaluate import run_evaluate
+
+    return run_evaluate(options)
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {"evaluate": evaluate}
