@@ -130,6 +130,7 @@ def _part(world: World, scope: MadeScope, number: int, start: int, rows: int) ->
     names = [f"{number:016x}{start + i:016x}" for i in range(rows)]
     vectors = pl.Series(world.vectors(draw, centres)).cast(pl.List(pl.Float32))  # an array series, as rows
     columns: dict[str, Any] = {
+        **{column.name: [None] * rows for column in MEMORIES.columns if column.is_nullable},
         "memory_id": names,
         "tenant_id": [scope.tenant] * rows,
         "user_id": [scope.user] * rows,

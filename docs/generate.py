@@ -24,6 +24,7 @@ from flows.config import SourceConfig
 from lake.crypto.config import EncryptionConfig
 from lake.embedders.config import EmbedderConfig
 from lake.models.config import ModelConfig
+from lake.rerankers.config import RerankerConfig
 from transforms.policy import Policy
 from transforms.schemas import MEMORIES, STORED, Column, Table
 
@@ -128,7 +129,8 @@ timezone = "Europe/Berlin"
 ```
 
 Environment: `SLOWWAVE_LAKE` names the lake (the flag `--lake` wins, then this, then the file);
-`SLOWWAVE_API_KEY`, else `OPENAI_API_KEY`, is the key of the configured endpoint where the file holds none;
+`SLOWWAVE_API_KEY`, else `OPENAI_API_KEY`, is the key of the configured endpoint where the file holds none
+(of a reranker, `SLOWWAVE_RERANKER_API_KEY`);
 `SLOWWAVE_TRACEBACK=1` shows the traceback of an unexpected error; the `AWS_*` variables are those of the
 object store ([data engineers](data-engineers.md#object-stores)).
 """
@@ -153,6 +155,7 @@ def configuration() -> str:
     parts[-1] += "\n| `lake` | text | null |  | Path or `s3://bucket/memory` of the lake. |\n"
     parts += _section("[embedder]", "embedder", EmbedderConfig)
     parts += _section("[model]", "model", ModelConfig)
+    parts += _section("[reranker]", "reranker", RerankerConfig)
     parts += _section("[encryption]", "encryption", EncryptionConfig)
     parts += _section("[[sources]]", "sources", SourceConfig)
     for name, entry in Policy.model_fields.items():

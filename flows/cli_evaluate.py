@@ -14,7 +14,7 @@ def add(verb: Callable[..., argparse.ArgumentParser], scope: argparse.ArgumentPa
     del scope
     evaluate = verb(
         "evaluate",
-        "Measure recall on a labelled set or on scripted scenarios, in lakes made for it; see docs/evaluation.md.",
+        "Measure recall on a labelled set or on scripted scenarios, in lakes made for it.",
         "slowwave evaluate --set locomo --data locomo10.json --out evaluation",
     )
     evaluate.add_argument("--set", choices=SETS, required=True, dest="set_name", help="what to run")

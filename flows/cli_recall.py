@@ -6,11 +6,15 @@ import argparse
 from collections.abc import Callable
 
 Verb = Callable[..., argparse.ArgumentParser]
+WEIGHTS = ("five", "three", "two")
+"""``transforms.weights.PRESETS``, which is too heavy to be imported for a grammar."""
 
 
 def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     """Add the verbs of this module."""
     _add_search(verb, scope)
+    _add_hints(verb, scope)
+    _add_used(verb, scope)
     _add_beliefs(verb, scope)
 
 
@@ -22,6 +26,9 @@ def _add_search(verb: Verb, scope: argparse.ArgumentParser) -> None:
     recall.add_argument("-k", type=positive, default=None, help="how many (default 10)")
     recall.add_argument("--kinds", metavar="KIND,...", help="only these kinds")
     recall.add_argument("--explain", action="store_true", help="show ids and sources too")
+    recall.add_argument(
+        "--weights", choices=WEIGHTS, help="weigh so many factors (default: as the policy says)"
+    )
     context = verb(
         "context",
         "Pack memories for a prompt.",
@@ -49,6 +56,34 @@ def _add_search(verb: Verb, scope: argparse.ArgumentParser) -> None:
     )
     for parser in (recall, context):
         _add_tenant_wide(parser)
+        _add_also(parser)
+
+
+def _add_hints(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    hints = verb(
+        "hints",
+        "What past attempts suggest for a task: what worked, what failed and why.",
+        'slowwave --lake ./memory hints "deploy the service" --tenant acme --agent ops',
+        scope,
+    )
+    hints.add_argument("query", help="the task at hand")
+    hints.add_argument("-k", type=positive, default=5, help="how many (default 5)")
+    _add_tenant_wide(hints)
+
+
+def _add_used(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    used = verb(
+        "used",
+        "Say which recalled memories were of use; the next night notes it on their recalls.",
+        "slowwave --lake ./memory used ID --call CALL --tenant acme",
+        scope,
+    )
+    used.add_argument("ids", nargs="+", metavar="ID", help="of memories that a call gave")
+    used.add_argument(
+        "--call",
+        metavar="CALL",
+        help="call_id of the answer; without it the newest call of the scope that gave the memory",
+    )
 
 
 def _add_beliefs(verb: Verb, scope: argparse.ArgumentParser) -> None:
@@ -71,11 +106,22 @@ def _add_beliefs(verb: Verb, scope: argparse.ArgumentParser) -> None:
     explain.add_argument("id", help="of a memory, fact, claim, topic, conversation or attempt")
     for parser in (facts, explain):
         _add_tenant_wide(parser)
+    _add_also(explain)
 
 
 def _add_tenant_wide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tenant-wide", action="store_true", help="search the whole tenant, not one user, agent or session"
+    )
+
+
+def _add_also(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="SCOPE",
+        help="read besides: user, agent, tenant, system, team:<id> or teams; may be repeated",
     )
 
 

@@ -17,12 +17,15 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 from lake.crypto.config import EncryptionConfig
 from lake.embedders.config import EmbedderConfig
 from lake.models.config import ModelConfig
+from lake.rerankers.config import RerankerConfig
 from transforms.errors import ConfigError
 from transforms.policy import Policy
 from transforms.presets import PRESETS, Preset
 
 FILE_NAME = "slowwave.toml"
 KEY_VARIABLES = ("SLOWWAVE_API_KEY", "OPENAI_API_KEY")
+RERANKER_KEY_VARIABLE = "SLOWWAVE_RERANKER_API_KEY"
+"""Its own: a reranker is often somebody else's service than the other models."""
 
 
 class SourceConfig(BaseModel):
@@ -47,6 +50,7 @@ class Config(BaseModel):
     lake: str | None = None
     embedder: EmbedderConfig = EmbedderConfig()
     model: ModelConfig | None = None
+    reranker: RerankerConfig = RerankerConfig()
     encryption: EncryptionConfig | None = None
     preset: Preset = "tiers"
     policy: Policy = Policy()
@@ -69,10 +73,25 @@ def load_config(path: str | None, environment: Mapping[str, str] | None = None) 
     if key and config.embedder.provider == "openai" and config.embedder.api_key is None:
         embedder = config.embedder.model_copy(update={"api_key": SecretStr(key)})
         config = config.model_copy(update={"embedder": embedder})
+    before = config.embedder.previous
+    if key and before and before.api_key is None and _is_keyed(config.embedder, before):
+        keyed = before.model_copy(update={"api_key": SecretStr(key)})
+        embedder = config.embedder.model_copy(update={"previous": keyed})
+        config = config.model_copy(update={"embedder": embedder})
     if key and config.model and config.model.api_key is None:
         model = config.model.model_copy(update={"api_key": SecretStr(key)})
         config = config.model_copy(update={"model": model})
+    own = environment.get(RERANKER_KEY_VARIABLE)
+    if own and config.reranker.provider == "openai" and config.reranker.api_key is None:
+        reranker = config.reranker.model_copy(update={"api_key": SecretStr(own)})
+        config = config.model_copy(update={"reranker": reranker})
     return config
+
+
+def _is_keyed(now: EmbedderConfig, before: EmbedderConfig) -> bool:
+    """Whether the key of the environment is the previous model's, too: never sent to another endpoint."""
+    is_only_one = now.provider != "openai" or now.base_url == before.base_url
+    return before.provider == "openai" and is_only_one
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -87,7 +106,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _checked(raw: dict[str, Any], file: Path) -> Config:
-    known = {"lake", "embedder", "model", "encryption", "preset", "sources"}
+    known = set(Config.model_fields) - {"policy"}
     sections = {k: v for k, v in raw.items() if k not in known}
     preset = raw.get("preset")
     chosen = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
@@ -142,11 +161,13 @@ def _hint(told: str, known: Sequence[str]) -> str:
 def _siblings(parents: list[str]) -> list[str]:
     """Keys that may stand where the unknown one stood."""
     if not parents:
-        return [*Policy.model_fields, "lake", "embedder", "model", "encryption", "preset", "sources"]
+        return [*Policy.model_fields, *(name for name in Config.model_fields if name != "policy")]
     if parents[0] == "embedder":
         return list(EmbedderConfig.model_fields)
     if parents[0] == "model":
         return list(ModelConfig.model_fields)
+    if parents[0] == "reranker":
+        return list(RerankerConfig.model_fields)
     if parents[0] == "encryption":
         return list(EncryptionConfig.model_fields)
     if parents[0] == "sources":

@@ -15,9 +15,10 @@ from flows.setup import Output, config_of, job_of
 from lake import queries
 from lake.index import read_pointer
 from lake.index_probe import probed
-from lake.lake import require_conditional_writes
+from lake.lake import Lake, require_conditional_writes
 from lake.rights import requests
 from lake.rights.anchors import Anchor, anchor_of, examined
+from lake.sharing import grants, teams
 from transforms.errors import CheckError, SlowwaveError
 
 PACKAGES = ("polars", "duckdb", "pyarrow", "deltalake", "lancedb", "pylance", "prefect", "openai", "tiktoken")
@@ -49,8 +50,10 @@ def examine(options: argparse.Namespace) -> Output:
             _finding("episodes", lambda: _no_rows(job, "check_episode_ids")),
             _finding("vectors", lambda: _no_rows(job, "check_vector_copies")),
             _finding("index", lambda: _index(job)),
+            _finding("working memory", lambda: _working(job)),
             _finding("audit", lambda: _audit(job, kept)),
             _finding("requests", lambda: _requests(job)),
+            _finding("sharing", lambda: shared_told(job.lake, datetime.now(UTC))),
         ]
     rows = [("ok" if f.passed else "FAILED", f.name, f.detail) for f in findings]
     failed = [f for f in findings if not f.passed]
@@ -123,8 +126,26 @@ def _index(job: Job) -> str:
     pointer = read_pointer(job.lake)
     if pointer is None:
         return "nothing published yet"
-    generation = probed(job.lake, pointer.generation)
-    return f"{pointer.generation}: {generation.manifest.rows:,} rows as its manifest says, and searchable"
+    generation, *twins = (probed(job.lake, name) for name in pointer.live())
+    found = f"{pointer.generation}: {generation.manifest.rows:,} rows as its manifest says, and searchable"
+    known = {side.space for side in job.sides}
+    for twin in twins:
+        space, name = twin.manifest.space, twin.manifest.generation
+        ends = "" if space in known else ", no longer configured: the next night retires it"
+        found += f"; {name}: the same for the model before, {space}{ends}"
+    return found
+
+
+def _working(job: Job) -> str:
+    """Whether every session's file can be read; those of an encrypted lake only with its keys."""
+    from lake.online import working_file, working_log
+
+    names = [e.key for e in job.lake.storage.entries(working_file.PREFIX) if e.size_bytes]
+    rows = 0
+    for name in names:
+        lines = working_file.read(job.lake, name)
+        rows += len(working_log.parsed(job.lake, name, lines).rows) if lines else 0
+    return f"{len(names):,} open sessions with {rows:,} rows, all readable"
 
 
 def _audit(job: Job, kept: list[Anchor]) -> str:
@@ -140,6 +161,13 @@ def _audit(job: Job, kept: list[Anchor]) -> str:
     return (
         f"{found.length:,} events hold together; keep the head elsewhere: {found.head.seq}:{found.head.hash}"
     )
+
+
+def shared_told(lake: Lake, at: datetime) -> str:
+    """What is shared between agents; nothing is while one of the records is damaged."""
+    held, members = grants.load_all(lake), teams.load_all(lake)
+    ended = len(grants.run_out(held, at))
+    return f"{len(held) - ended:,} grants in force, {ended:,} run out, {len(members):,} members of teams"
 
 
 def _requests(job: Job) -> str:

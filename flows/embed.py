@@ -1,4 +1,4 @@
-"""Embed: give every text that has no vector of the current model one."""
+"""Embed: each text without a vector of the current model gets one, and of the model before while it is kept."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run_embed(job: Job) -> StepResult:
 
 
 def embed_tables(job: Job, wanted: Sequence[Table], result: StepResult) -> dict[str, int] | None:
-    """Give new texts of these tables their vectors.
+    """Give new texts of these tables their vectors, those of the model that is being replaced among them.
 
     Args:
         job: The run.
@@ -54,6 +54,13 @@ def embed_tables(job: Job, wanted: Sequence[Table], result: StepResult) -> dict[
     Returns:
         Version read of each table; None where there was nothing to do.
     """
+    done = [_embed_side(side, wanted, result) for side in job.sides]
+    found = [versions for versions in done if versions is not None]
+    return {name: version for versions in found for name, version in versions.items()} if found else None
+
+
+def _embed_side(job: Job, wanted: Sequence[Table], result: StepResult) -> dict[str, int] | None:
+    """See ``embed_tables``; of one model."""
     marks = {table.name: lineage.mark(job.lake, table) for table in wanted}
     seen = _load(job)
     due = [t for t in wanted if seen[t.name].version != marks[t.name][0] or seen[t.name].retry]
@@ -179,14 +186,15 @@ def _vectors(job: Job, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, 
     return frame.filter(~is_refused), frame.filter(is_refused), done.tokens
 
 
-def _state_key(job: Job) -> str:
+def state_key(job: Job, space: str) -> str:
+    """Where it is kept what a model has been through."""
     # Where texts are cut is part of the name: cut elsewhere, a long text is another one.
-    return f"state/embedded-{ids.row_id(job.space, str(job.policy.embed.max_text_chars))}.json"
+    return f"state/embedded-{ids.row_id(space, str(job.policy.embed.max_text_chars))}.json"
 
 
 def _load(job: Job) -> dict[str, _Seen]:
     """What the last complete run of this model saw of each table; nothing where that is not known."""
-    record = hint(job, _state_key(job))
+    record = hint(job, state_key(job, job.space))
     nothing = {table.name: _Seen() for table in EMBEDDED}
     try:
         if not lineage.holds(job.lake, VECTORS, mark_of(record["vectors"])):
@@ -218,4 +226,4 @@ def _remember(job: Job, seen: Mapping[str, _Seen], marks: Mapping[str, lineage.M
             for name, one in seen.items()
         },
     }
-    job.lake.storage.write(_state_key(job), json.dumps(record).encode())
+    job.lake.storage.write(state_key(job, job.space), json.dumps(record).encode())

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from flows.erase_objects import note
 from flows.erase_work import Work
+from flows.job import Job
 from flows.publish import run_publish
 from flows.published import access_of, inputs_of, memories_of, wishes_of
 from lake import revisions
-from lake.erasure.index_purge import IndexPurged, purge_index
+from lake.erasure.index_purge import purge_index
+from lake.erasure.index_purged import IndexPurged, Replaced
 from lake.erasure.index_rows import held_ids
 from lake.hints import settled_version
 from lake.index import Manifest, load_manifest
@@ -29,9 +31,14 @@ def note_currency(work: Work) -> None:
     Then it is so afterwards, too, and the next night builds nothing. After a kill this is not known any
     more, because other jobs may have run meanwhile.
     """
-    manifest = _live(work)
-    is_current = manifest is not None and manifest.inputs == inputs_of(work.job)
-    work.evidence["is_index_current"] = is_current and not work.is_resumed
+    manifests = {side.space: _live(work, side) for side in work.job.sides}
+    current = [
+        side.space
+        for side in work.job.sides
+        if (found := manifests[side.space]) is not None and found.inputs == inputs_of(side)
+    ]
+    work.evidence["is_index_current"] = work.job.space in current and not work.is_resumed
+    work.evidence["current_twins"] = [] if work.is_resumed else [s for s in current if s != work.job.space]
 
 
 def purge(work: Work) -> None:
@@ -61,34 +68,54 @@ def _require_readable(work: Work) -> None:
     """
     pointer = read_pointer(work.lake)
     if pointer is not None:
-        probed(work.lake, pointer.generation)
+        for name in pointer.live():
+            probed(work.lake, name)
 
 
 def _purged(work: Work, ids: set[str], *, is_built: bool = False) -> IndexPurged:
-    manifest = _live(work)
-    add = None if manifest is None or is_built else _derived_anew(work)
-    inputs = None if manifest is None or is_built else _inputs(work, manifest)
-    wanted = set() if is_built else ids
-    return purge_index(work.lake, wanted, policy=work.job.policy.publish, add=add, inputs=inputs)
+    sides = work.job.sides
+    found = [Replaced() if is_built else _replaced(work, side) for side in sides]
+    twins = {side.space: one for side, one in zip(sides[1:], found[1:], strict=True)}
+    policy = work.job.policy.publish
+    return purge_index(
+        work.lake,
+        set() if is_built else ids,
+        policy=policy,
+        add=found[0].add,
+        inputs=found[0].inputs,
+        twins=twins,
+    )
 
 
-def _live(work: Work) -> Manifest | None:
+def _replaced(work: Work, side: Job) -> Replaced:
+    manifest = _live(work, side)
+    return (
+        Replaced() if manifest is None else Replaced(_derived_anew(work, side), _inputs(work, side, manifest))
+    )
+
+
+def _live(work: Work, side: Job | None = None) -> Manifest | None:
+    """The live generation's manifest; of the model that is being replaced, its twin's."""
     pointer = readable_pointer(work.lake)
+    if pointer is None:
+        return None
+    name = pointer.generation if side is None or side is work.job else pointer.twin(side.space)
     try:
-        return load_manifest(work.lake, pointer.generation) if pointer else None
+        return load_manifest(work.lake, name) if name else None
     except LakeError:
         return None
 
 
-def _inputs(work: Work, manifest: Manifest) -> dict[str, Any]:
+def _inputs(work: Work, side: Job, manifest: Manifest) -> dict[str, Any]:
     """What the index stands for: all that the tables hold now, where it did before."""
-    if work.evidence["is_index_current"]:
-        return inputs_of(work.job)
+    was_current = work.evidence["is_index_current"]
+    if was_current if side is work.job else side.space in work.evidence.get("current_twins", ()):
+        return inputs_of(side)
     version = settled_version(work.lake, EPISODES, int(manifest.inputs["episodes"]))
     return {**manifest.inputs, "episodes": version}
 
 
-def _derived_anew(work: Work) -> pl.DataFrame | None:
+def _derived_anew(work: Work, job: Job) -> pl.DataFrame | None:
     """Memories of what was derived anew of owners who stay."""
     owners = work.values("owner_stays")
     if owners.is_empty():
@@ -96,18 +123,20 @@ def _derived_anew(work: Work) -> pl.DataFrame | None:
     (bucket,) = work.buckets
     keys = pl.DataFrame({"tenant_id": [work.tenant] * owners.len(), "owner": owners})
     derived = {t.name: revisions.standing(work.lake, t, buckets=[bucket], keys=keys) for t in PUBLISHED}
-    job = work.job
     return memories_of(job, bucket, EPISODES.empty(), derived, access_of(job, bucket), wishes_of(job))
 
 
 def index_rows(work: Work) -> int:
-    """Rows of the live generation that rest on what is erased."""
-    manifest = _live(work)
-    if manifest is None:
-        return 0
+    """Rows of the live generation, and of its twin, that rest on what is erased."""
+    found = [_live(work, side) for side in work.job.sides]
     ids = pa.array(sorted(set(work.values("episode", "derived"))), pa.string())
     try:
-        held = [held_ids(work.lake, manifest.generation, entry, ids) for entry in manifest.tables]
+        held = [
+            held_ids(work.lake, manifest.generation, entry, ids)
+            for manifest in found
+            if manifest is not None
+            for entry in manifest.tables
+        ]
     except (LakeError, StorageError):  # damaged: built anew
         return 0
     return sum(sum(part.values()) for part in held)

@@ -17,16 +17,22 @@ import polars as pl
 
 from flows.erase_landing import lines_that_go
 from flows.erase_objects import covers
+from flows.erase_recall_log import remaining
 from flows.erase_rules import all_rules
 from flows.erase_work import Work
-from lake import landing, tables
+from flows.erase_working import is_aimed
+from lake import landing, recall_segments, tables
 from lake.erasure.removal import Rule, files_of
+from lake.online import working_file
+from transforms.derived import CONVERSATIONS
 from transforms.erasure import plain_texts
+from transforms.owners import owner_expr
 from transforms.schemas import COLD, EPISODES, FORGOTTEN, MODEL_RESULTS, QUARANTINE, RECALLS, STORED
 from transforms.subjects import Subject
 
-_FIRST_HAND = {t.name for t in (EPISODES, COLD, QUARANTINE, RECALLS, MODEL_RESULTS)}
-"""Tables whose rows say something of their own right."""
+_WAITING = {landing.PREFIX, recall_segments.PREFIX, working_file.PREFIX}
+_FIRST_HAND = {t.name for t in (EPISODES, COLD, QUARANTINE, RECALLS, MODEL_RESULTS)} | _WAITING
+"""Tables, and segments of what is to go into them, whose rows say something of their own right."""
 _TABLES = {table.name: table for table in STORED}
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -52,8 +58,8 @@ class Judge:
         may = [not self._names_erased(text) for text in said]
         mine = self._is_aimed(table, rows)
         may = [is_clean and not is_aimed for is_clean, is_aimed in zip(may, mine, strict=True)]
-        if table not in _FIRST_HAND and table != landing.PREFIX:
-            may = self._derived(rows, said, may)
+        if table not in _FIRST_HAND:
+            may = self._derived(table, rows, said, may)
         return pl.Series("may_stay", may, dtype=pl.Boolean)
 
     def sealed_leaks(self) -> int:
@@ -78,8 +84,13 @@ class Judge:
 
     def _is_aimed(self, table: str, rows: pl.DataFrame) -> list[bool]:
         """Rows that the erasure should have taken."""
+        if table == working_file.PREFIX:
+            return [is_aimed(self._work, _line(row)) for row in rows.iter_rows(named=True)]
         if table == landing.PREFIX:
             return lines_that_go(self._work, [_line(row) for row in rows.iter_rows(named=True)])
+        if table == recall_segments.PREFIX:
+            lines = [_line(row) for row in rows.iter_rows(named=True)]
+            return [remaining(self._work, [line])[1] > 0 for line in lines]
         if table == "standing":
             return [_is_of(self._work.aim.subject, row.get("subject")) for row in rows.iter_rows(named=True)]
         rule = self._rules.get(table)
@@ -87,16 +98,33 @@ class Judge:
             return [False] * rows.height
         return rule.goes(_shaped(rule, rows)).to_list()
 
-    def _derived(self, rows: pl.DataFrame, said: list[str], may: list[bool]) -> list[bool]:
+    def _derived(self, table: str, rows: pl.DataFrame, said: list[str], may: list[bool]) -> list[bool]:
         """Rows that quote somebody: what they say must be said by an episode they rest on."""
         quoted = [set(_found(self._texts, text)) if ok else set() for text, ok in zip(said, may, strict=True)]
         if not any(quoted):
             return may
         refs = [set(_ID.findall(text)) if texts else set() for text, texts in zip(said, quoted, strict=True)]
         contents = self._contents(set().union(*refs), _tenants(rows))
+        spoken = self._spoken(rows) if table == CONVERSATIONS.name else [[]] * rows.height
         return [
-            ok and (not texts or _is_said(texts, [contents[ref] for ref in named if ref in contents]))
-            for ok, texts, named in zip(may, quoted, refs, strict=True)
+            ok
+            and (not texts or _is_said(texts, [*own, *(contents[ref] for ref in named if ref in contents)]))
+            for ok, texts, named, own in zip(may, quoted, refs, spoken, strict=True)
+        ]
+
+    def _spoken(self, rows: pl.DataFrame) -> list[list[str | None]]:
+        """What the episodes of each conversation say, which names none of them; None where some are gone."""
+        key = ["tenant_id", "owner", "session_id"]
+        sessions = rows["session_id"].unique().to_list()
+        held = tables.scan(self._work.lake, EPISODES, buckets=self._work.buckets)
+        turns = held.filter(pl.col("session_id").is_in(sessions)).with_columns(owner_expr())
+        said: dict[tuple[str | None, ...], list[str | None]] = {}
+        for *names, text in turns.select(*key, "content").collect().iter_rows():
+            said.setdefault(tuple(names), []).append(text)
+        found = [said.get(names, []) for names in rows.select(key).iter_rows()]
+        return [
+            texts if len(texts) >= count else [*texts, None]
+            for texts, count in zip(found, rows["turn_count"], strict=True)
         ]
 
     def _contents(self, ids: set[str], tenants: set[str] | None) -> dict[str, str | None]:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from flows.erase_rules import SCOPE, quarantine_goes
+from flows.erase_sharing import is_copied
 from flows.erase_work import Work
 from lake import landed_lines, landing
 from transforms.erasure import TEXTS, meets, names_subject, sentences
@@ -63,9 +64,10 @@ def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pl.DataFrame:
 
 
 def _episodes(work: Work, rows: list[dict[str, Any]]) -> list[bool]:
-    frame = _frame(rows, [*SCOPE, "speaker", "episode_id"])
+    frame = _frame(rows, [*SCOPE, "speaker", "episode_id", "source", "parent_id"])
     ids = work.values("episode", "wanted")
-    aimed = work.aim.is_aimed(has_speaker=True) | pl.lit(meets(frame, "episode_id", ids))
+    named = meets(frame, "episode_id", ids) | is_copied(frame, ids)
+    aimed = work.aim.is_aimed(has_speaker=True) | pl.lit(named)
     goes = frame.select(aimed & ~work.aim.is_held("episode_id")).to_series()
     mine = [row for row, is_gone in zip(rows, goes, strict=True) if is_gone]
     work.add("episode", frame.filter(goes)["episode_id"].drop_nulls().to_list())

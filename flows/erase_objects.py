@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from flows import erase_sharing
 from flows.erase_work import Work
 from flows.notes import hint
 from flows.retain_state import JOURNAL
@@ -116,17 +117,21 @@ def drop_objects(work: Work) -> None:
     """Count, keep the counts, and take everything of this kind out."""
     changed, dropped, records = instructions(work), files(work), {**batches(work), **journal(work)}
     closed = overtaken(work)
+    given, members = erase_sharing.records(work)
     for name, number in (
         ("standing", len(changed)),
         ("exports", sum(key.startswith("exports/") for key in dropped)),
         ("reports", sum(key.startswith("reports/") for key in dropped)),
         ("batches", len(records)),
         ("requests", len(closed)),
+        ("grants", len(given)),
+        ("teams", len(members)),
     ):
         note(work, name, number)
     work.save()
     for _, after in changed:
         standing.save(work.lake, after)
+    erase_sharing.drop_records(work)
     for key in dropped:
         work.lake.storage.delete(key)
     for key, raw in records.items():

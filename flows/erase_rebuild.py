@@ -7,6 +7,7 @@ import polars as pl
 from flows.consolidate import run_consolidate
 from flows.erase_rules import OWNED, direct_rules, resting_rule
 from flows.erase_work import Work
+from flows.global_patterns import is_needed, run_global_patterns
 from lake import hints
 from lake.erasure.removal import remove
 
@@ -34,6 +35,8 @@ def rebuild(work: Work) -> None:
     for table in OWNED:
         remove(work.lake, resting_rule(work, table))
     hints.carry_over(work.lake)
+    if is_needed(work.job):  # a pattern that has lost a tenant behind it
+        run_global_patterns(work.job)
 
 
 def _sessions(work: Work) -> pl.DataFrame:

@@ -9,12 +9,15 @@ from flows.erase_index import note_currency, purge
 from flows.erase_landing import landed, take_out
 from flows.erase_objects import drop_objects, note
 from flows.erase_rebuild import rebuild, take_rows_out
+from flows.erase_recall_log import logged
 from flows.erase_targets import collect
 from flows.erase_vectors import drop_vectors
 from flows.erase_verify import verify
 from flows.erase_work import Work
-from lake import hints, landing, locks
+from flows.erase_working import count_working, drop_working
+from lake import hints, landing, locks, recall_segments
 from lake.erasure import history
+from lake.online import working_file
 from transforms.schemas import REQUESTS, RUNS, STORED
 
 _LIVELY = (REQUESTS, RUNS)
@@ -26,7 +29,10 @@ def collect_all(work: Work) -> None:
     note_currency(work)
     found = landed(work)
     collect(work)
+    found |= landed(work)  # copies that wait here of what was found in the tables
     sweep_landing(work, found, "landing")
+    sweep_landing(work, logged(work), "recall_log")
+    drop_working(work, "working")
 
 
 def sweep_landing(work: Work, found: dict[str, tuple[bytes, int]], store: str) -> None:
@@ -57,10 +63,15 @@ def clear_history(work: Work) -> None:
     if late:
         work.save_targets()
         sweep_landing(work, late, "landing_late")
+    if calls := logged(work):
+        sweep_landing(work, calls, "recall_log_late")
+    if count_working(work):
+        drop_working(work, "working_late")
     hints.carry_over(work.lake)
     with locks.hold(work.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
         cleared = history.clear(work.lake, [t for t in STORED if t not in _LIVELY])
-    work.lake.storage.sweep(landing.PREFIX, 0)
+    for prefix in (landing.PREFIX, recall_segments.PREFIX, working_file.PREFIX):
+        work.lake.storage.sweep(prefix, 0)
     known = work.evidence.get("cleared", {"files": 0, "bytes": 0})
     work.evidence["cleared"] = {
         "files": known["files"] + cleared.files,

@@ -16,6 +16,7 @@ from flows.erase_rules import (
     resting_rule,
     source_rules,
 )
+from flows.erase_sharing import note_copies
 from flows.erase_work import Work
 from lake import tables
 from lake.erasure.history import totals
@@ -74,6 +75,7 @@ def _episodes(work: Work) -> None:
             _note(work, "place", placed, "source_file", "source_line")
             _spoken(work, rows)
         _latest(work, rows)
+    note_copies(work)
     _orphans(work)
     _sentences(work, EPISODES)
 

@@ -13,11 +13,14 @@ from flows.erase_judge import Judge
 from flows.erase_labels import stray_terms
 from flows.erase_landing import landed
 from flows.erase_objects import overtaken
+from flows.erase_recall_log import logged
 from flows.erase_rules import EPISODE_TABLES, OWNED, all_rules, held_rule
+from flows.erase_sharing import records as sharing_records
 from flows.erase_targets import find
 from flows.erase_vectors import stray_vectors
 from flows.erase_words import plain_pages, vocabulary
 from flows.erase_work import Work, work_of
+from flows.erase_working import count_working
 from flows.job import Job
 from lake import tables
 from lake.erasure.removal import count, matching
@@ -101,26 +104,34 @@ def rows_left(work: Work, gone: frozenset[str]) -> dict[str, int]:
     left = {rule.table.name: count(work.lake, rule).rows for rule in all_rules(work)}
     left[VECTORS.name] = stray_vectors(work)
     left["landing"] = sum(lines for _, lines in landed(work).values())
+    left["recall_log"] = sum(rows for _, rows in logged(work).values())
+    left["working"] = count_working(work)
     left["index"] = _index_rows(work, gone)
     left["requests"] = len(overtaken(work))
+    left["sharing"] = sum(map(len, sharing_records(work)))
     left["labels"] = stray_terms(work)
     return left
 
 
 def _index_rows(work: Work, gone: frozenset[str]) -> int:
-    """Rows of the live generation that are the subject's by scope or by id."""
+    """Rows of the live generation, and of its twins, that are the subject's by scope or by id."""
     pointer = readable_pointer(work.lake)
     if pointer is None or work.evidence["held"]:
         return 0
-    generation = Generation(work.lake, load_manifest(work.lake, pointer.generation))
+    live = [Generation(work.lake, load_manifest(work.lake, name)) for name in pointer.live()]
     tenant = f"tenant_id = {literal(work.tenant)}"
     named = [f"{name} = {literal(value)}" for name, value in work.aim.subject.columns().items()]
     wheres = [" AND ".join(named)] if work.aim.subject.memory is None else []
     ids = sorted(gone)[:_MOST_ASKED]
     if ids:
         wheres.append(f"{tenant} AND memory_id IN ({', '.join(map(literal, ids))})")
-    entries = [entry.name for entry in generation.manifest.tables if entry.rows]
-    return sum(generation.dataset(name).count_rows(filter=where) for name in entries for where in wheres)
+    return sum(
+        generation.dataset(entry.name).count_rows(filter=where)
+        for generation in live
+        for entry in generation.manifest.tables
+        if entry.rows
+        for where in wheres
+    )
 
 
 _MOST_ASKED = 1_000

@@ -29,7 +29,7 @@ utf8view binaryview list8 string0 string8 fixed_size_list large_string large_bin
 page_lookup docs invert btree inverted transactions versions indices hint latest latest_version_hint
 not head current gen history rolled_back hash seq prev audit certificates certificate tombstones standing
 state salt locks nightly scratch targets requests landing exports reports batches embedded ingested
-consolidated retained retaining encryption night open sealed hive month bucket rows row column columns
+consolidated retained retaining encryption night open sealed recall log recall_log folding twins hive month bucket rows row column columns
 """
 
 

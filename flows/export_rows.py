@@ -10,6 +10,9 @@ from typing import Any
 import polars as pl
 
 from flows.export_schema import STANDING, Part, shown_columns
+from flows.export_sharing import sharing_parts
+from flows.export_working import WORKING, WORKING_TOLD, working_rows
+from flows.recalled import waiting_recalls
 from lake import landed_lines, landing, revisions, tables
 from lake.lake import Lake
 from lake.rights import standing
@@ -119,11 +122,13 @@ class HeldRows:
             self._part(QUARANTINE, self._quarantine),
             *(self._part(table, lambda table=table: iter([self.derived(table)])) for table in derived),  # type: ignore[misc]
             self._part(CLAIMS, lambda: iter([self._claims])),
-            self._part(RECALLS, lambda: self._by_month(RECALLS)),
+            self._part(RECALLS, self._recalls),
             self._part(MODEL_RESULTS, self._model_results),
             self._part(FORGOTTEN, self._forgotten),
+            Part("working", WORKING_TOLD, WORKING, lambda: iter([working_rows(self._lake, self.subject)])),
             Part("standing", "What stands by the subject's own wish.", STANDING, self._standing),
             self._part(REQUESTS, self._requests),
+            *sharing_parts(self._lake, self.subject),
         ]
 
     def _part(self, table: Table, frames: Callable[[], Iterator[pl.DataFrame]]) -> Part:
@@ -132,6 +137,15 @@ class HeldRows:
     def _by_month(self, table: Table) -> Iterator[pl.DataFrame]:
         for month in self.months(table):
             yield self.month(table, month)
+
+    def _recalls(self) -> Iterator[pl.DataFrame]:
+        """Recalls by month, then calls that no night has folded yet."""
+        yield from self._by_month(RECALLS)
+        waiting = waiting_recalls(self._lake, self._bucket).filter(self.is_aimed(RECALLS))
+        if waiting.height:
+            held = tables.scan(self._lake, RECALLS, buckets=[self._bucket]).select(RECALLS.key)
+            known = held.join(waiting.lazy().select(RECALLS.key), on=RECALLS.key, how="semi").collect()
+            yield waiting.join(known, on=RECALLS.key, how="anti").sort("recalled_at", *RECALLS.key)
 
     def _once_landed(self) -> Iterator[pl.DataFrame]:
         yield self.landed

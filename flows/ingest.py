@@ -12,6 +12,7 @@ from flows.commit import Buffer, Tally, commit, tidy, to_quarantine
 from flows.job import Job, StepResult, record, step
 from flows.landed import ingest_landed
 from flows.notes import Note, Notes
+from flows.recalled import Folded, fold_recalls
 from lake import tables
 from lake.sources import Source
 from transforms.errors import InputError
@@ -25,7 +26,7 @@ DEPENDS_ON_AS_OF = "time_out_of_range"
 
 
 def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[StepResult, Tally]:
-    """Ingest landed rows, then the sources.
+    """Ingest landed rows and fold the recall log, then the sources.
 
     Args:
         job: The run.
@@ -34,28 +35,32 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
     Returns:
         The step, and the tally by outcome.
     """
-    tally, notes = Tally(), Notes(job)
+    tally, notes, folded = Tally(), Notes(job), Folded()
     with step(job, "ingest") as result:
         try:
             ingest_landed(job, tally)
+            folded = fold_recalls(job)
             for source, defaults in sources:
                 tally.files += 1
                 _ingest_source(job, notes, _File(source, defaults), tally)
             if tally.landed + tally.quarantined:
                 tidy(job, EPISODES, QUARANTINE, RUNS)
         finally:
-            _fill(result, tally)
+            _fill(result, tally, folded)
     written = {t.name: tables.version(job.lake, t) for t in (EPISODES, QUARANTINE)}
     record(job, result, written=written)
     return result, tally
 
 
-def _fill(result: StepResult, tally: Tally) -> None:
+def _fill(result: StepResult, tally: Tally, folded: Folded) -> None:
     result.rows_in, result.rows_out = tally.rows_in, tally.landed
     result.rejected, result.duplicates = tally.quarantined, tally.duplicates
-    if tally.landed + tally.quarantined == 0:
+    told = folded.as_dict()
+    if tally.landed + tally.quarantined == 0 and not told:
         result.state = "unchanged"
     result.detail = {k: v for k, v in tally.as_dict().items() if k not in ("rows_in", "duplicates")}
+    if told:
+        result.detail["recall_log"] = told
 
 
 @dataclass

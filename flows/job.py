@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from lake.faults import wrapped
 from lake.lake import Lake
 from transforms import ids
 from transforms.embedding import vector_space
-from transforms.errors import BusyError, SlowwaveError
+from transforms.errors import BusyError, ConfigError, SlowwaveError
 from transforms.model_requests import Model
 from transforms.policy import Policy
 from transforms.schemas import RUNS
@@ -65,6 +65,8 @@ class Job:
         is_dry: Whether the run only says what it would do.
         has_diff: Whether consolidation lists each fact that it changes; a dry run does.
         make_model: Builds the language model that consolidates; None: rules do.
+        make_previous: Builds the embedder that is being replaced, whose vectors and index are kept up
+            beside; None: there is none.
     """
 
     lake: Lake
@@ -75,6 +77,7 @@ class Job:
     is_dry: bool = False
     has_diff: bool = False
     make_model: Callable[[], Model] | None = None
+    make_previous: Callable[[], Embedder] | None = None
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -85,6 +88,23 @@ class Job:
     def model(self) -> Model | None:
         """The language model, made once; None where consolidation is by rule."""
         return self.make_model() if self.make_model else None
+
+    @cached_property
+    def sides(self) -> tuple[Job, ...]:
+        """This job, and the same with the embedder that is being replaced.
+
+        Raises:
+            ConfigError: Both are one model.
+        """
+        if self.make_previous is None:
+            return (self,)
+        before = replace(self, make_embedder=self.make_previous, make_previous=None)
+        if before.space == self.space:
+            raise ConfigError(
+                f"embedder and embedder.previous are one model, {self.space}",
+                "Take section [embedder.previous] out, or name the model that is being replaced.",
+            )
+        return self, before
 
     @cached_property
     def space(self) -> str:

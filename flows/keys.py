@@ -196,7 +196,8 @@ def _is_served_still(lake: Lake, keys: Keyring) -> bool:
     if pointer is None or not destroyed:
         return False
     try:
-        return bool(load_manifest(lake, pointer.generation).inputs.get("keys", "") != destroyed)
+        served = [load_manifest(lake, name).inputs.get("keys", "") for name in pointer.live()]
+        return any(known != destroyed for known in served)
     except LakeError:  # a finding of its own
         return False
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from flows.commit import Buffer, Tally, commit, to_quarantine
 from flows.job import Job
-from lake import landed_lines, landing
+from lake import landed_lines, landing, landing_rows
 from transforms import ids
 from transforms.readers.batch import refusals_frame
 from transforms.schemas import EPISODES, QUARANTINE
@@ -64,7 +64,7 @@ def _read_into(job: Job, buffer: Buffer, key: str, tally: Tally) -> None:
     buffer.quarantine.append(refused.with_columns(tenant_bucket=ids.tenant_buckets(tenants, buckets)))
     rows = [_odd(line, key) for line in torn]
     if rows:
-        buffer.quarantine.append(to_quarantine(job, refusals_frame(rows), landing.SOURCE))
+        buffer.quarantine.append(to_quarantine(job, refusals_frame(rows), landing_rows.SOURCE))
 
 
 def _odd(line: bytes, key: str) -> dict[str, object]:

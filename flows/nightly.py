@@ -11,6 +11,7 @@ from flows.consolidate import run_consolidate
 from flows.decay import run_decay
 from flows.embed import embed_tables, run_embed
 from flows.erase_night import Erasures, resume_step
+from flows.global_patterns import shared_steps
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, peak_bytes
 from flows.publish import run_publish
@@ -87,7 +88,7 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
                 raise
             failure = error
             steps.append(_failed(job, began))
-        steps += [run_decay(job), run_retain(job)]
+        steps += [run_decay(job), run_retain(job), *shared_steps(job)]
         if publish:
             steps.append(run_publish(job))
         if not job.has_diff:  # a trial night, on a copy that is thrown away, settles nothing

@@ -20,6 +20,7 @@ from lake import revisions, tables
 from lake.revisions import Changes, Writer
 from transforms.owners import owner_expr
 from transforms.schemas import DERIVED, EPISODES, FORGOTTEN, Table
+from transforms.scopes import PATTERNS_OWNER, is_copy
 
 SLICE_ROWS = 100_000
 """New episodes of a bucket above this are taken in slices of whole owners."""
@@ -28,7 +29,17 @@ LIGHT_ROWS = 1_000_000
 _BUCKET = re.compile(r"tenant_bucket=(\d+)/")
 OWNER = ["tenant_id", "owner"]
 SESSION = [*OWNER, "session_id"]
-_LIGHT = ["episode_id", "tenant_id", "user_id", "agent_id", "session_id", "month", "event_at", "is_injected"]
+_LIGHT = [
+    "episode_id",
+    "tenant_id",
+    "user_id",
+    "agent_id",
+    "session_id",
+    "month",
+    "event_at",
+    "is_injected",
+    "source",
+]
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,9 @@ class Portion:
         """
         units = None if self.scope.is_complete else keys
         held = revisions.latest(self.job.lake, table, buckets=self.buckets, keys=units)
-        return self.scope.of_owners(held.filter(in_part(OWNER, *self.part)))
+        # Patterns of several tenants are derived of no episodes: flows.global_patterns speaks for them.
+        mine = held.filter(in_part(OWNER, *self.part), pl.col("owner") != PATTERNS_OWNER)
+        return self.scope.of_owners(mine)
 
     def revise(self, table: Table, keys: pl.DataFrame, after: pl.DataFrame) -> Changes:
         """Take up what a derivation of some units comes to."""
@@ -208,8 +221,8 @@ def _fresh(job: Job, buckets: list[int], scope: Scope) -> pl.DataFrame:
 
 
 def _owned(rows: pl.LazyFrame, scope: Scope) -> pl.LazyFrame:
-    """Rows that something may be derived of, with ``owner``."""
-    mine = rows.filter(~pl.col("is_injected")).with_columns(owner_expr())
+    """Rows that something may be derived of, with ``owner``; of a copy that was shared nothing is."""
+    mine = rows.filter(~pl.col("is_injected"), ~is_copy()).with_columns(owner_expr())
     mine = mine.filter(pl.col("owner").is_not_null())
     return mine if scope.owners is None else mine.join(scope.owners.lazy(), on=OWNER, how="semi")
 

@@ -58,6 +58,7 @@ def nightly(
         yield run.consolidate()
         yield run.decay()
         yield run.retain()
+        yield from run.sharing()
         if publish:
             yield run.publish(force)
 

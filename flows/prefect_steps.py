@@ -28,6 +28,7 @@ from flows.consolidate import run_consolidate
 from flows.decay import run_decay
 from flows.embed import run_embed
 from flows.erase_night import Erasures, resume_step
+from flows.global_patterns import NAME, is_needed, run_global_patterns
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, step
 from flows.markdown import manifest_markdown
@@ -171,6 +172,11 @@ class Run:
     def retain(self) -> StepResult:
         """Take out what is due."""
         return self._step("retain", lambda: run_retain(self.job))
+
+    def sharing(self) -> Iterator[StepResult]:
+        """Work out the patterns that tenants share; no step where nobody shares anything."""
+        if is_needed(self.job):
+            yield self._step(NAME, lambda: run_global_patterns(self.job))
 
     def publish(self, force: bool) -> StepResult:
         """Switch to a new index, where anything changed."""

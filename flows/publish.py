@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from flows.job import Job, StepResult, record, step
+from flows.publish_twins import drop_twins, end_replacements, kept_twins
 from flows.published import frames, inputs_of, large_scopes, served_counts, versions_in
 from lake.index import Generation, Manifest, Pointer, load_manifest, read_pointer, write_pointer
+from lake.index_background import measured
 from lake.index_build import Builder, generations, remove_generation
 from lake.index_checks import Check, calibrated, run_checks
 from lake.index_probe import probed
@@ -31,31 +35,75 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
         CheckError: The new generation failed a check; the old one stays live.
     """
     with step(job, "publish") as result:
-        inputs = inputs_of(job)
         pointer, is_damaged = _pointer(job)
-        if pointer and not force and _is_current(job, pointer, inputs):
-            result.state, result.generation = "unchanged", pointer.generation
+        ended = end_replacements(job, pointer)
+        wanted = [(side, inputs_of(side)) for side in job.sides]
+        due = _due(wanted, pointer, force=force)
+        if pointer is not None and not due:
+            result.detail, result.generation = {"generation": pointer.generation}, pointer.generation
             result.rows_in = result.rows_out = 0
-            result.detail = {"generation": pointer.generation}
-            return result
-        name = _next_name(job, pointer, keep_strays=is_damaged)
-        served = served_counts(job)
-        try:
-            manifest, checks = _build(job, name, inputs, _expected(served))
-        except SlowwaveError:
-            remove_generation(job.lake, name)
-            raise
-        _switch(job, pointer, name, keep_strays=is_damaged)
-        result.rows_in = result.rows_out = manifest.rows
-        result.generation = name
-        result.detail = {
-            "generation": name,
-            **_withheld(served),
-            **_derived(served),
-            "checks": {c.name: c.detail for c in checks},
-        }
-    record(job, result, read=versions_in(inputs))
+            if ended:
+                drop_twins(job, pointer)
+            else:
+                result.state = "unchanged"
+        else:
+            served = served_counts(job)
+            built = _built(due, pointer, _expected(served), keep_strays=is_damaged)
+            _switch(job, pointer, built, keep_strays=is_damaged)
+            _tell(job, result, built, served)
+        if ended:
+            result.detail["retired_models"] = ended
+    record(job, result, read=versions_in(wanted[0][1]))
     return result
+
+
+Side = tuple[Job, dict[str, Any]]
+"""A job of one model, and what its generation is made of."""
+Built = list[tuple[Manifest, list[Check]]]
+
+
+def _due(wanted: Sequence[Side], pointer: Pointer | None, *, force: bool) -> list[Side]:
+    """What has to be built: of each model, the generation that is not what the lake holds now."""
+    if pointer is None or force or not _is_current(*wanted[0], pointer):
+        return list(wanted)
+    if pointer.rolled_back is not None:  # a twin would bring back what somebody took away
+        return []
+    return [side for side in wanted[1:] if not _is_twin_current(*side, pointer)]
+
+
+def _built(due: Sequence[Side], pointer: Pointer | None, expected: int, *, keep_strays: bool) -> Built:
+    """Every generation that is due; where one fails its checks none is left."""
+    done: Built = []
+    names: list[str] = []
+    try:
+        for side, inputs in due:
+            names.append(_next_name(side, pointer, names, keep_strays=keep_strays))
+            done.append(_build(side, names[-1], inputs, expected))
+    except SlowwaveError:
+        for name in names:
+            remove_generation(due[0][0].lake, name)
+        raise
+    return done
+
+
+def _tell(job: Job, result: StepResult, built: Built, served: dict[str, int]) -> None:
+    """What was published; the generation of the model that is being replaced among it."""
+    manifest, checks = built[0]
+    twins = [one.generation for one, _ in built if one.space != job.space]
+    result.rows_in = result.rows_out = manifest.rows
+    result.generation = str(_live(job))
+    result.detail = {
+        "generation": result.generation,
+        **_withheld(served),
+        **_derived(served),
+        "checks": {c.name: c.detail for c in checks},
+        **({"previous_model": twins[0]} if twins else {}),
+    }
+
+
+def _live(job: Job) -> str | None:
+    pointer = read_pointer(job.lake)
+    return None if pointer is None else pointer.generation
 
 
 def _expected(served: dict[str, int]) -> int:
@@ -90,7 +138,7 @@ def run_rollback(job: Job) -> Pointer:
     if not older:
         raise UsageError(f"there is no generation before {pointer.generation}", "Publish again instead.")
     probed(job.lake, older[-1])
-    moved = Pointer(older[-1], pointer.history, pointer.generation)
+    moved = replace(pointer, generation=older[-1], rolled_back=pointer.generation)
     write_pointer(job.lake, moved)
     return moved
 
@@ -103,21 +151,32 @@ def _pointer(job: Job) -> tuple[Pointer | None, bool]:
         return None, True
 
 
-def _is_current(job: Job, pointer: Pointer, inputs: dict[str, Any]) -> bool:
+def _is_current(job: Job, inputs: dict[str, Any], pointer: Pointer) -> bool:
     """Whether the live generation is readable, has these inputs and no row that expired since.
 
     Or one that was rolled back from: building it again would bring back what somebody took away.
     """
     for name in pointer.history[pointer.history.index(pointer.generation) :]:
-        try:
-            manifest = load_manifest(job.lake, name)
-        except LakeError:  # removed or damaged by hand: build anew
-            continue
-        began = datetime.fromisoformat(manifest.as_of)
-        soonest = manifest.next_expiry_at and datetime.fromisoformat(manifest.next_expiry_at)
-        if manifest.inputs == inputs and began <= job.as_of and not (soonest and soonest <= job.as_of):
+        if _stands_for(job, name, inputs):
             return _is_readable(job, pointer.generation)
     return False
+
+
+def _is_twin_current(job: Job, inputs: dict[str, Any], pointer: Pointer) -> bool:
+    """Whether the live generation has such a twin, readable."""
+    name = pointer.twin(job.space)
+    return name is not None and _stands_for(job, name, inputs) and _is_readable(job, name)
+
+
+def _stands_for(job: Job, name: str, inputs: dict[str, Any]) -> bool:
+    """Whether a generation has these inputs, and no row of it has expired since."""
+    try:
+        manifest = load_manifest(job.lake, name)
+    except LakeError:  # removed or damaged by hand: build anew
+        return False
+    began = datetime.fromisoformat(manifest.as_of)
+    soonest = manifest.next_expiry_at and datetime.fromisoformat(manifest.next_expiry_at)
+    return manifest.inputs == inputs and began <= job.as_of and not (soonest and soonest <= job.as_of)
 
 
 def _is_readable(job: Job, generation: str) -> bool:
@@ -128,12 +187,12 @@ def _is_readable(job: Job, generation: str) -> bool:
     return True
 
 
-def _next_name(job: Job, pointer: Pointer | None, *, keep_strays: bool) -> str:
+def _next_name(job: Job, pointer: Pointer | None, made: Collection[str], *, keep_strays: bool) -> str:
     """The next unused name; what an earlier killed build left under later names is removed first.
 
     Nothing is removed where the pointer cannot be read, for what is kept is not known then.
     """
-    kept = set(pointer.history) if pointer else set()
+    kept = {*made, *(pointer.kept() if pointer else ())}
     held = _held(job)
     if not keep_strays:
         for stray in held - kept:
@@ -172,6 +231,8 @@ def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[
         checks = run_checks(
             generation, policy=policy, as_of=job.as_of, expected_rows=expected, expected_space=job.space
         )
+        background, floor = measured(generation, job.embedder)
+    checks.append(floor)
     failed = [check for check in checks if not check.passed]
     if failed:
         told = "; ".join(f"{check.name}: {check.detail}" for check in failed)
@@ -179,16 +240,29 @@ def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[
             f"the new index failed its checks, the old one stays live: {told}",
             next((check.remedy for check in failed if check.remedy), "See docs/data-engineers.md, Publish."),
         )
-    finished = Manifest(**{**manifest.__dict__, "checks": {c.name: c.detail for c in checks}})
+    finished = replace(
+        manifest,
+        checks={c.name: c.detail for c in checks},
+        background=background.as_dict() if background else None,
+    )
     job.lake.storage.write(f"index/{name}/manifest.json", finished.dumps())
     return finished, checks
 
 
-def _switch(job: Job, pointer: Pointer | None, name: str, *, keep_strays: bool) -> None:
-    """Make the generation live, then drop what was rolled back from and what is older than the kept ones."""
+def _switch(job: Job, pointer: Pointer | None, built: Built, *, keep_strays: bool) -> None:
+    """Make what was built live in one write, then drop what it replaces.
+
+    That is what was rolled back from, what is older than the kept ones, and twins of models that are no
+    longer configured.
+    """
     before = pointer.history[: pointer.history.index(pointer.generation) + 1] if pointer else ()
-    history = [*before, name][-job.policy.publish.keep_generations :]
-    write_pointer(job.lake, Pointer(name, tuple(history)))
+    mine = [manifest.generation for manifest, _ in built if manifest.space == job.space]
+    twins = {manifest.space: manifest.generation for manifest, _ in built if manifest.space != job.space}
+    name = mine[0] if mine else before[-1]
+    history = [*before, *mine][-job.policy.publish.keep_generations :]
+    held = kept_twins(job, pointer)
+    moved = Pointer(name, tuple(history)).with_twins({**held, name: {**held.get(name, {}), **twins}})
+    write_pointer(job.lake, moved)
     if not keep_strays:
-        for old in _held(job) - set(history):
+        for old in _held(job) - moved.kept():
             remove_generation(job.lake, old)

@@ -148,7 +148,7 @@ def memories_of(
     wanted = pl.concat([texts.select("text_hash"), *(frame.select("text_hash") for frame in more.values())])
     vectors = vectors_of(job.lake, [bucket], job.space, wanted)
     found = [memories(texts, vectors, job.policy, job.as_of, access, wishes)]
-    found += [derived_memories(more[table.name], vectors, table, access) for table in PUBLISHED]
+    found += [derived_memories(more[table.name], vectors, table, access, episodes) for table in PUBLISHED]
     return pl.concat(found).sort(MEMORIES.sort_by)
 
 

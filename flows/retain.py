@@ -26,6 +26,7 @@ from flows.retain_ledger import Lines, close_run
 from flows.retain_plan import Instructions, Plan, match_of, plan_bucket
 from flows.retain_remove import remove
 from flows.retain_state import Journal, Seen
+from flows.retain_working import retain_working
 from lake import hints, tables, upkeep
 from lake.crypto.leftovers import drop_leftovers
 from lake.opened import forget
@@ -80,7 +81,8 @@ def run_retain(job: Job) -> StepResult:
     Returns:
         rows_in: rows judged; rows_out: rows that went (dry: would go). ``unchanged`` where nothing can
         be due: no file of a bucket changed since the last run, and nothing in it was due by now. The
-        detail counts ``removed`` by table and reason, ``held``, ``waiting`` and ``late``.
+        detail counts ``removed`` by table and reason, ``held``, ``waiting`` and ``late``, and what went of
+        ``working`` memory.
 
     Raises:
         LakeError: An instruction is damaged: nothing is removed against it.
@@ -93,7 +95,8 @@ def run_retain(job: Job) -> StepResult:
         seen = Seen() if job.is_dry else seen
         due = _due(job, seen)
         is_resumed = not job.is_dry and job.lake.storage.read(retain_state.JOURNAL) is not None
-        if not (due or is_resumed or _vacuumable(job, seen)):
+        working = retain_working(job)
+        if not (due or is_resumed or _vacuumable(job, seen) or working):
             result.state = "unchanged"
             return result
         run = _begun(job, told)
@@ -105,6 +108,8 @@ def run_retain(job: Job) -> StepResult:
         if not job.is_dry:
             _finished(run, method, seen)
         _tell(run, result)
+        if working:
+            result.detail["working"] = working.as_dict()
     if not job.is_dry:
         record(job, result, written={name: tables.version(job.lake, _TABLES[name]) for name in run.touched})
     return result

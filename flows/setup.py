@@ -15,6 +15,7 @@ from flows.config import Config, SourceConfig, load_config
 from flows.job import Job, Progress, Silent
 from flows.keys import keys_of
 from lake.embedders.config import make_embedder
+from lake.embedders.protocol import Embedder
 from lake.lake import Lake, open_lake
 from lake.models.config import make_model
 from transforms.errors import UsageError
@@ -97,7 +98,14 @@ def job_of(options: argparse.Namespace, config: Config | None = None, lake: Lake
         lambda: make_embedder(config.embedder),
         progress(options),
         make_model=model_of(config, lake, instant, is_dry=is_dry),
+        make_previous=previous_of(config),
     )
+
+
+def previous_of(config: Config) -> Callable[[], Embedder] | None:
+    """What makes the embedder that is being replaced, None where there is none."""
+    before = config.embedder.previous
+    return None if before is None else lambda: make_embedder(before)
 
 
 def model_of(

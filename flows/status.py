@@ -11,8 +11,9 @@ from flows.job import Job
 from flows.present import expired_line, table
 from flows.rights_list import counts_line, rights_counts
 from flows.setup import Output
-from lake import landing, queries, tables
+from lake import landing, queries, recall_segments, tables
 from lake.index import load_manifest, read_pointer
+from lake.online.working_file import PREFIX
 from lake.rights.standing import load_all
 from transforms import standing
 from transforms.derived_memories import PUBLISHED
@@ -37,6 +38,8 @@ def status_of(job: Job) -> Output:
         "tables": _sizes(job),
         "index": _index(job),
         "rights": rights_counts(lake, datetime.now(UTC)),
+        "recall_log_bytes": recall_segments.waiting_bytes(lake),
+        "working_sessions": len([e for e in lake.storage.entries(PREFIX) if e.size_bytes]),
         "landed_segments": len([e for e in lake.storage.entries(landing.PREFIX) if e.size_bytes]),
     }
     return Output(data, "\n\n".join(_parts(data)))
@@ -89,6 +92,7 @@ def _index(job: Job) -> dict[str, Any] | None:
         "rolled_back": pointer.rolled_back,
         "rows": manifest.rows,
         "space": manifest.space,
+        "previous": dict(sorted(pointer.twins.get(pointer.generation, {}).items())),
         "as_of": manifest.as_of,
         "commits_behind": behind,
         "checks": manifest.checks,
@@ -147,6 +151,10 @@ def _parts(data: dict[str, Any]) -> list[str]:
             f"live: {index['generation']}, {index['rows']:,} rows of {index['space']}, "
             f"{_behind(index['commits_behind'])}; kept: {', '.join(index['kept'])}"
         )
+        parts += [f"for the model before, {space}: {name}" for space, name in index["previous"].items()]
     parts.append(counts_line(data["rights"]))
+    parts.append(f"open sessions: {data['working_sessions']:,}")
     parts.append(f"landed segments waiting: {data['landed_segments']}")
+    if data["recall_log_bytes"]:
+        parts.append(f"recall log waiting: {data['recall_log_bytes']:,} bytes, for the next night to fold")
     return parts

@@ -77,7 +77,8 @@ def ingest(options: argparse.Namespace) -> Output:
     job = job_of(options)
     with exclusive(job):
         result, tally = run_ingest(job, named_sources(options, job))
-    data = {**tally.as_dict(), "seconds": round(result.seconds, 3)}
+    folded = {"recall_log": result.detail["recall_log"]} if "recall_log" in result.detail else {}
+    data = {**tally.as_dict(), **folded, "seconds": round(result.seconds, 3)}
     return Output(data, ingest_table(tally.as_dict()))
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flows.setup import Output, as_of, config_of, lake_of
-from transforms.errors import UsageError
+from transforms.errors import LakeError, UsageError
+
+_LOG_REMEDY = "Check section recall_log of the configuration, and that the lake may be written."
 
 
 def recall(options: argparse.Namespace) -> Output:
@@ -16,11 +18,15 @@ def recall(options: argparse.Namespace) -> Output:
 
     reader, scope = reader_of(options)
     kinds = None if options.kinds is None else options.kinds.split(",")
-    found = reader.search(options.query, k=options.k, kinds=kinds, as_of=as_of(options), **scope)
-    return Output(
-        {"results": [memory.as_dict() for memory in found]},
-        memories_table(found, is_explained=options.explain),
-    )
+    how = {"k": options.k, "kinds": kinds, "weights": options.weights, "as_of": as_of(options)}
+    found = reader.search(options.query, **how, **scope)
+    data: dict[str, Any] = {"results": [memory.as_dict() for memory in found], "call_id": found.call_id}
+    text = memories_table(found, is_explained=options.explain)
+    if found.reranked is not None:
+        data |= {"reranked": found.reranked}
+        if found.reranked != "answered":
+            text += f"\nnot reranked: {found.reranked}"
+    return Output(data, text)
 
 
 def context(options: argparse.Namespace) -> Output:
@@ -31,6 +37,34 @@ def context(options: argparse.Namespace) -> Output:
     room = {name: getattr(options, name) for name in ("budget", "preset", "model_context", "reserve")}
     packed = reader.context(options.query, **room, as_of=as_of(options), **scope)
     return Output(packed.as_dict(), context_text(packed))
+
+
+def hints(options: argparse.Namespace) -> Output:
+    """Say what past attempts suggest for a task."""
+    reader, scope = reader_of(options)
+    found = reader.experience(options.query, k=options.k, as_of=as_of(options), **scope)
+    lines = [f"{hint.score:.2f}  {hint.kind.replace('_', ' ')}: {hint.text}  ({hint.why})" for hint in found]
+    text = "\n".join(lines) or "nothing in this scope was tried that is like it"
+    return Output({"hints": [hint.as_dict() for hint in found]}, text)
+
+
+def used(options: argparse.Namespace) -> Output:
+    """Note which memories were of use.
+
+    Raises:
+        LakeError: It cannot be noted.
+    """
+    options.tenant_wide = False
+    reader, scope = reader_of(options)
+    del scope["tenant_wide"]
+    reader.used(options.ids, call_id=options.call, **scope)
+    reader.close()
+    told = reader.log_stats()
+    if told.failed or told.state == "off":
+        raise LakeError(f"nothing was noted: {told.note or 'the log cannot be written'}", _LOG_REMEDY)
+    count = len(set(options.ids))
+    noted = f"noted {count} memor{'y' if count == 1 else 'ies'}; the next night marks their recalls"
+    return Output({"ids": options.ids, "call_id": options.call, "refused": told.refused}, noted)
 
 
 def facts(options: argparse.Namespace) -> Output:
@@ -70,20 +104,30 @@ def reader_of(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """
     from lake.embedders.config import make_embedder
     from lake.recall import Recall
+    from lake.rerankers.config import make_reranker
 
     if not options.tenant:
         more = "--user or --agent" if options.verb == "facts" else "--user, --agent or --session"
         raise UsageError(f"{options.verb} needs a tenant", f"Pass --tenant, and {more}.")
     config = config_of(options)
     lake = lake_of(options, config)
-    reader = Recall(lake, policy=config.policy, embedder=make_embedder(config.embedder))
+    reader = Recall(
+        lake,
+        policy=config.policy,
+        embedder=make_embedder(config.embedder),
+        reranker=make_reranker(config.reranker),
+    )
     names = ("tenant", "user", "agent", "session", "tenant_wide")
-    return reader, {name: getattr(options, name) for name in names}
+    scope = {name: getattr(options, name) for name in names}
+    also = getattr(options, "also", None)
+    return reader, scope | ({"also": also} if also else {})
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     "recall": recall,
     "context": context,
+    "hints": hints,
+    "used": used,
     "facts": facts,
     "explain": explain,
 }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from lake.candidates import Ranked
+from lake.candidates import Pool, Ranked
 from transforms.packing import Packed
+
+if TYPE_CHECKING:
+    from lake.online.asked import Asked
+    from transforms.routing import Route
 
 FACTORS = {
     "relevance": "relevance",
@@ -23,7 +29,11 @@ FACTORS = {
 
 @dataclass(frozen=True)
 class Memory:
-    """One recalled memory. ``score`` is the weighted sum of ``factors``; all lie in 0..1."""
+    """One recalled memory. ``score`` is the weighted sum of ``factors``; all lie in 0..1.
+
+    ``route`` says what the reading of the question did to the relevance: ``share`` of it that a row
+    outside the time asked for has kept, ``least`` that a fact named by its key has been given.
+    """
 
     id: str
     kind: str
@@ -39,6 +49,7 @@ class Memory:
     speaker: str | None
     outcome: str | None
     is_fresh: bool
+    route: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
@@ -47,7 +58,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Context:
-    """A packed context: the text for a prompt, and the report of what went in and what did not."""
+    """A packed context: the text for a prompt, and the report of what went in and what did not.
+
+    ``tokens_of`` are the tokens of each packed row by its id. ``call_id`` names the call, for
+    ``Recall.used``; it is empty for a call as of another instant.
+    """
 
     text: str
     tokens_used: int
@@ -58,6 +73,8 @@ class Context:
     by_tier: list[dict[str, Any]]
     memories: list[Memory]
     dropped_rows: list[dict[str, Any]]
+    tokens_of: dict[str, int] = field(default_factory=dict)
+    call_id: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
@@ -68,9 +85,50 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN = ("kind", "text", "source_refs", "user_id", "agent_id", "session_id", "role", "speaker", "outcome")
 
 
-def best_memories(ranked: Ranked, count: int) -> list[Memory]:
-    """The best rows that repeat no better one, at most ``count``."""
-    return [_memory(ranked, int(place)) for place in ranked.kept()[:count]]
+class Answer(list[Memory]):
+    """The memories of one search, best first, and what is to be known of the search besides.
+
+    Attributes:
+        call_id: Names this call, for feedback on what was used; empty where the call is not recorded.
+        route: How the query was read: its kind, the times it names, and why in words; None where it was
+            not (``routing.is_enabled``).
+        withheld: Rows that were scored and left out, by reason: ``unrelated`` (derived rows that are not
+            about the query) and ``duplicate`` (they repeat a better one; counted as far as was looked).
+        pool: Every row that was scored; None of an answer that was not searched for.
+        reranked: ``answered`` where the configured reranker ordered the best rows, else why it did not, such
+            as ``time_out``; None where none is configured.
+    """
+
+    def __init__(
+        self,
+        memories: Iterable[Memory] = (),
+        *,
+        call_id: str = "",
+        route: Route | None = None,
+        withheld: Mapping[str, int] | None = None,
+        pool: Pool | None = None,
+        reranked: str | None = None,
+    ) -> None:
+        super().__init__(memories)
+        self.call_id = call_id
+        self.route = route
+        self.withheld = dict(withheld or {})
+        self.pool = pool
+        self.reranked = reranked
+
+
+def answer(ranked: Ranked, asked: Asked) -> Answer:
+    """The best rows that repeat no better one."""
+    memories = [_memory(ranked, int(place)) for place in ranked.kept()[: asked.limit]]
+    pool = ranked.pool
+    withheld = {
+        "unrelated": len(pool.positions) - len(pool.order),
+        "duplicate": len(pool.originals) - len(pool.kept()),
+    }
+    route = ranked.route
+    if route is not None and ranked.is_waived:
+        route = dataclasses.replace(route, is_filter=False, why=f"{route.why}: there are none, so others too")
+    return Answer(memories, route=route, withheld=withheld, pool=pool, reranked=ranked.reranked)
 
 
 def _memory(ranked: Ranked, place: int) -> Memory:
@@ -82,6 +140,7 @@ def _memory(ranked: Ranked, place: int) -> Memory:
         event_at=_EPOCH + timedelta(microseconds=row["event_at"]),
         is_fresh=bool(ranked.found.is_fresh[place]),
         **{name: row[name] for name in _SHOWN},
+        route=dict(ranked.routes[place]) if ranked.routes else {},
     )
 
 
@@ -98,6 +157,7 @@ def packed_context(packed: Packed) -> Context:
         packed.by_tier().to_dicts(),
         _typed(packed.rows),
         dropped.to_dicts(),
+        dict(packed.rows.select("memory_id", "tokens").iter_rows()),
     )
 
 

@@ -123,7 +123,7 @@ def facts_of(
     else:
         rows = _standing(lake, scope)
     allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
-    rows = rows.filter(pl.col("sensitivity").is_in(allowed))
+    rows = rows.filter(pl.col("sensitivity").is_in(allowed), *scope.guard())
     named = rows.rename({"fact_id": "memory_id", "last_confirmed_at": "event_at"})
     rows = rows.filter(~load(lake).is_refused(named))
     if not has_history:

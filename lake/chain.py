@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,7 @@ from transforms.schemas import (
     TOPICS,
     Table,
 )
+from transforms.scopes import PATTERNS_OWNER
 
 KINDS: tuple[Table, ...] = (FACTS, SUMMARIES, PROCEDURES, TOPICS, CONVERSATIONS, ATTEMPTS, CLAIMS, EPISODES)
 """Where an id is looked for, in this order."""
@@ -93,15 +96,32 @@ def chain_of(lake: Lake, scope: Scope, row_id: str, max_sensitivity: str = "rest
     reader = _Reader(lake, scope, SENSITIVITIES[: SENSITIVITIES.index(max_sensitivity) + 1])
     for table in KINDS:
         rows = reader.rows(table, pl.col(table.key[0]) == row_id)
-        if rows.height and (told := reader.chain(table, rows.row(0, named=True))).sources:
+        if rows.height and _has_grounds(told := reader.chain(table, rows.row(0, named=True))):
             return told
     found = _beginning(reader, row_id) if len(row_id) >= PREFIX_CHARS else []
-    if len(found) == 1 and (told := reader.chain(*found[0])).sources:
+    if len(found) == 1 and _has_grounds(told := reader.chain(*found[0])):
         return told
     if len(found) > 1:
         raise UsageError(f"{len(found)} rows of this scope begin with {row_id}", "Give more of the id.")
     remedy = f"Take an id of recall --explain or of facts, or its first {PREFIX_CHARS} characters or more."
     raise UsageError(f"no row {row_id} in this scope", remedy)
+
+
+def _has_grounds(chain: Chain) -> bool:
+    """Whether its words are there; a pattern of several tenants is told without theirs."""
+    return bool(chain.sources) or chain.row.get("owner") == PATTERNS_OWNER
+
+
+def chain_in(lake: Lake, scopes: Sequence[Scope], row_id: str, max_sensitivity: str = "restricted") -> Chain:
+    """``chain_of`` in the first of several scopes that holds the row.
+
+    Raises:
+        UsageError: None of them does.
+    """
+    for scope in scopes[:-1]:
+        with suppress(UsageError):
+            return chain_of(lake, scope, row_id, max_sensitivity)
+    return chain_of(lake, scopes[-1], row_id, max_sensitivity)
 
 
 def _beginning(reader: _Reader, prefix: str) -> list[tuple[Table, dict[str, Any]]]:
@@ -135,12 +155,13 @@ class _Reader:
         mine = {name: pl.col(name) == value for name, value in fixed.items()}
         if "sensitivity" in table.names:
             mine["sensitivity"] = pl.col("sensitivity").is_in(self.allowed)
+            mine["guard"] = pl.all_horizontal(pl.lit(True), *self.scope.guard())
         frame = tables.scan(self.lake, table, buckets=[self.lake.bucket(self.scope.tenant)])
         if "revision" not in table.names:
             found = frame.filter([*mine.values(), where]).collect().unique(table.key)
             return found.filter(~load(self.lake).is_refused(found)) if table in (EPISODES, CLAIMS) else found
         # These two may change from one revision to the next, and only the last one counts.
-        late = [mine.pop(name) for name in ("agent_id", "sensitivity") if name in mine]
+        late = [mine.pop(name) for name in ("agent_id", "sensitivity", "guard") if name in mine]
         newest = revisions.newest(table, frame.filter([*mine.values(), where]).collect())
         return newest.filter(pl.lit(True), *late)
 

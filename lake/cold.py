@@ -9,6 +9,7 @@ import polars as pl
 from lake import tables
 from lake.lake import Lake
 from transforms import ids
+from transforms.memories import TIER
 from transforms.schemas import COLD, EPISODES, FORGOTTEN, INSTANT, RECALLS, Table
 from transforms.subjects import Subject
 
@@ -89,10 +90,22 @@ def _as_recalled(rows: pl.DataFrame, at: datetime) -> pl.DataFrame:
     factors = ("score", "relevance", "recency", "frequency", "type")
     moment = pl.lit(at).cast(INSTANT)
     shaped = rows.with_columns(
-        *(pl.lit(0.0, pl.Float32).alias(name) for name in factors),
+        *(pl.lit(0.0, pl.Float64).alias(name) for name in factors),
+        *(pl.lit(None, pl.Float64).alias(name) for name in ("cosine", "words")),
         call_id=pl.lit(ids.row_id("restore", at.isoformat())),
         memory_id="episode_id",
+        tier=pl.lit(TIER),
         query=pl.lit(""),
+        verb=pl.lit("restore"),
+        route=pl.lit(""),
+        weights=pl.lit(""),
+        policy_hash=pl.lit(""),
+        generation=pl.lit(None, pl.String),
+        memory_importance=pl.col("importance").cast(pl.Float64),
+        importance=pl.lit(0.0, pl.Float64),
+        access_count=pl.lit(0, pl.Int64),
+        last_accessed_at="event_at",
+        is_returned=pl.lit(True),
         rank=pl.lit(1, pl.Int32),
         tokens=pl.lit(None, pl.Int32),
         is_packed=pl.lit(False),

@@ -1,9 +1,9 @@
-"""Fresh rows as memories: embedded and counted once, then searched by brute force."""
+"""Fresh rows as memories: embedded and counted once, then searched with the published ones."""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from lake.candidates import FRAME, Candidates, dots
+from lake.online.views import FrameSource, held_whole
 from lake.rights import standing
-from lake.scope import Filters, Scope
-from transforms.bm25 import bm25, words
+from lake.scope import Scope
 from transforms.embedding import with_text_hash
 from transforms.forgetting.due import Wishes
 from transforms.memories import memories
 from transforms.policy import Policy
-from transforms.schemas import INSTANT
-from transforms.search_text import query_text
 from transforms.standing import Standing, periods, pins
 
 if TYPE_CHECKING:
@@ -36,22 +33,15 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A scope's fresh rows: their frame and what their people asked for, and what was made of both.
+    """A scope's fresh rows: their frame and what their people asked for, and what was made of both."""
 
-    Attributes:
-        vectors: float32 (rows, dimensions).
-        counts: Words of each row.
-    """
-
-    source: pl.DataFrame
+    episodes: pl.DataFrame
     told: list[Standing]
-    rows: pl.DataFrame
-    vectors: NDArray[np.float32]
-    counts: list[Counter[str]]
+    source: FrameSource
 
 
 class FreshMemories:
-    """Turns fresh episodes into candidates. Safe between threads.
+    """Turns fresh episodes into a source of a search. Safe between threads.
 
     Args:
         policy: Retention, and where texts are cut.
@@ -67,42 +57,18 @@ class FreshMemories:
         self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._held: OrderedDict[Scope, _Prepared] = OrderedDict()
 
-    def candidates(
-        self,
-        episodes: pl.DataFrame,
-        query: str,
-        vector: NDArray[np.float32],
-        scope: Scope,
-        filters: Filters,
-        count: int,
-    ) -> Candidates | None:
-        """Best ``count`` rows by cosine and by BM25 among themselves; None where none is served."""
-        held = self._prepared(scope, episodes)
-        places = held.rows.select(pl.arg_where(pl.all_horizontal(filters.kept()))).to_series().to_numpy()
-        if not len(places):
-            return None
-        cosine = dots(held.vectors[places], vector)
-        matched = bm25([held.counts[i] for i in places], query_text(query))
-        names = np.array(held.rows["memory_id"].gather(places).to_list(), dtype=np.str_)
-        by_words = [i for i in np.lexsort((names, -matched))[:count] if matched[i] > 0]
-        best = np.unique([*np.lexsort((names, -cosine))[:count], *by_words])
-        taken = places[best]
-        shown = held.rows[taken].with_columns(pl.col(INSTANT).to_physical()).select(list(FRAME))
-        found = np.where(matched[best] > 0, matched[best], np.nan)
-        fresh = np.ones(len(best), np.bool_)
-        return Candidates(shown.to_dicts(), held.vectors[taken], cosine[best], found, fresh)
-
-    def _prepared(self, scope: Scope, episodes: pl.DataFrame) -> _Prepared:
+    def source(self, episodes: pl.DataFrame, scope: Scope) -> FrameSource:
+        """Fresh rows of a scope as a search reads them; the very same while nothing changes."""
         told = self._told(scope)
         with self._lock:
             held = self._held.get(scope)
-            if held is None or held.source is not episodes or held.told != told:
-                held = self._prepare(episodes, told)
+            if held is None or held.episodes is not episodes or held.told != told:
+                held = self._prepare(scope, episodes, told)
                 self._held[scope] = held
             self._held.move_to_end(scope)
             while len(self._held) > SCOPES_HELD:
                 self._held.popitem(last=False)
-            return held
+            return held.source
 
     def _told(self, scope: Scope) -> list[Standing]:
         """What the people of a scope asked for, looked up with each call: it holds at once."""
@@ -112,7 +78,7 @@ class FreshMemories:
             return standing.of_rows(self._lake, scope.tenant, scope.user, scope.agent)
         return [one for one in standing.load_all(self._lake) if one.subject.tenant == scope.tenant]
 
-    def _prepare(self, episodes: pl.DataFrame, told: list[Standing]) -> _Prepared:
+    def _prepare(self, scope: Scope, episodes: pl.DataFrame, told: list[Standing]) -> _Prepared:
         hashed = with_text_hash(episodes, self._policy.embed.max_text_chars)
         self._embed(hashed)
         nothing = pl.DataFrame(schema={"text_hash": pl.String, "vector": pl.List(pl.Float32)})
@@ -126,9 +92,9 @@ class FreshMemories:
         )
         vectors = [self._vectors[name] for name in order["text_hash"]]
         matrix = np.array(vectors, np.float32).reshape(-1, self._embedder.dimensions)
-        counts = [words(text) for text in rows["search_text"]]
         self._forget()
-        return _Prepared(episodes, told, rows.drop("vector", "search_text"), matrix, counts)
+        source = held_whole(rows, matrix, self._policy.recall, is_fresh=True, scope=scope)
+        return _Prepared(episodes, told, source)
 
     def _embed(self, hashed: pl.DataFrame) -> None:
         """Vectors of texts that have none yet; zeros where the model refuses one."""

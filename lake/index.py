@@ -7,8 +7,10 @@ the text search take the scope as a predicate of the store; there is no search w
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,8 @@ MAIN = "main"
 PAYLOAD = "payload"
 """Column with a whole memory as JSON: one scattered read a row in place of twenty, 3 ms less a search."""
 PAYLOAD_COLUMNS = [name for name in MEMORIES.names if name not in ("search_text", "vector")]
+RECORD_COLUMN, TERMS_COLUMN = "record", "terms"
+"""What a whole scope is scored by: a fixed-size record (``transforms.scoring_record``) and hashed terms."""
 PLAIN_COLUMNS = (
     "memory_id",
     "tenant_id",
@@ -51,6 +55,7 @@ PLAIN_COLUMNS = (
     "agent_id",
     "session_id",
     "kind",
+    "speaker",
     "sensitivity",
     "event_at",
     "expires_at",
@@ -58,11 +63,16 @@ PLAIN_COLUMNS = (
     "vector",
 )
 """Columns that searches filter or search by; what is only shown stands in the payload."""
+NAME_COLUMNS = ("user_id", "agent_id", "session_id", "speaker")
+"""Names that a whole scope is scored by, beside its records."""
 ANSWER = (PAYLOAD, "vector")
 _OPEN_TABLES = 64
 _INDEX_CACHE_BYTES = 192 << 20
 _METADATA_CACHE_BYTES = 64 << 20
 """What a reader may hold of an index in memory; the library's own default is 7 GiB."""
+
+
+_OPENED = itertools.count()
 
 
 def scope_hash(tenant: str, user: str | None) -> str:
@@ -82,15 +92,30 @@ def probes(entry: TableEntry) -> dict[str, Any]:
     return {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
 
 
+def _begins(table: Any) -> dict[int, int]:
+    """Number of rows before each fragment; no table of a generation has rows deleted in place."""
+    begins, begin = {}, 0
+    for fragment in table.get_fragments():
+        begins[fragment.fragment_id] = begin
+        begin += fragment.physical_rows
+    return begins
+
+
 class Generation:
     """An opened generation: searches over the tables that a scope can lie in. Safe between threads."""
 
     def __init__(self, lake: Lake, manifest: Manifest) -> None:
         self.manifest = manifest
         self.root = lake.index_uri(manifest.generation)
+        self.opened = next(_OPENED)
         self._open: OrderedDict[str, Any] = OrderedDict()
+        self._begins: dict[str, dict[int, int]] = {}
         self._lock = threading.Lock()
         self._session: Any = None
+
+    def names_same(self, other: Generation) -> bool:
+        """Whether both are openings of one generation."""
+        return self.manifest.generation == other.manifest.generation
 
     def vectors(
         self,
@@ -133,8 +158,10 @@ class Generation:
         k: int,
         predicate: str,
         columns: tuple[str, ...] = ANSWER,
+        *,
+        has_row_ids: bool = False,
     ) -> list[Any]:
-        """``vectors`` prepared, one scan a table, not yet run."""
+        """``vectors`` prepared, one scan a table, not yet run; with the store's row ids where asked."""
         near: dict[str, Any] = {"column": "vector", "q": pa.array(query), "k": k, "metric": "dot"}
         return [
             self.dataset(entry.name).scanner(
@@ -142,12 +169,20 @@ class Generation:
                 filter=predicate,
                 prefilter=True,
                 nearest=near | probes(entry),
+                with_row_id=has_row_ids,
             )
             for entry in self.tables_of(scope)
         ]
 
     def text_scans(
-        self, scope: Scope, query: str, k: int, predicate: str, columns: tuple[str, ...] = ANSWER
+        self,
+        scope: Scope,
+        query: str,
+        k: int,
+        predicate: str,
+        columns: tuple[str, ...] = ANSWER,
+        *,
+        has_row_ids: bool = False,
     ) -> list[Any]:
         """``texts`` prepared, one scan a table, not yet run."""
         from lance.query import MatchQuery
@@ -160,9 +195,33 @@ class Generation:
                 prefilter=True,
                 full_text_query=words,
                 limit=k,
+                with_row_id=has_row_ids,
             )
             for entry in self.tables_of(scope)
         ]
+
+    def scored_columns(self) -> tuple[str, ...]:
+        """Columns that a whole scope is scored by; what they are made of, if an older version published."""
+        if RECORD_COLUMN in self.dataset(MAIN).schema.names:
+            return "memory_id", *NAME_COLUMNS, "vector", TERMS_COLUMN, RECORD_COLUMN
+        return "memory_id", "search_text", "vector", PAYLOAD
+
+    def taken(self, name: str, row_ids: NDArray[np.uint64], columns: Sequence[str]) -> pa.Table:
+        """Columns of rows of a table by the store's row ids, in their order."""
+        table = self.dataset(name)
+        begins = self._begins.get(name)
+        if begins is None:
+            begins = self._begins[name] = _begins(table)
+        fragments, places = row_ids >> np.uint64(32), row_ids & np.uint64(0xFFFFFFFF)
+        rows = [begins[f] + p for f, p in zip(fragments.tolist(), places.tolist(), strict=True)]
+        return table.take(rows, columns=list(columns))
+
+    def payloads(self, name: str, row_ids: NDArray[np.uint64]) -> list[str]:
+        """Payload of rows of a table by the store's row ids, in their order."""
+        if not len(row_ids):
+            return []
+        texts: list[str] = self.taken(name, row_ids, (PAYLOAD,))[PAYLOAD].to_pylist()
+        return texts
 
     def tables_of(self, scope: Scope) -> list[TableEntry]:
         """Tables that rows of the scope can lie in: its own, or main and the tenant's own ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -68,24 +69,25 @@ def _between(row: dict[str, Any], other: dict[str, Any]) -> NDArray[np.float32]:
     return (mixed / norm).astype(np.float32) if norm else mixed
 
 
-def sample(generation: Generation, entry: TableEntry, count: int, seed: int) -> list[dict[str, Any]]:
+def sample(
+    generation: Generation,
+    entry: TableEntry,
+    count: int,
+    seed: int,
+    columns: Sequence[str] = _SAMPLE_COLUMNS,
+) -> list[dict[str, Any]]:
     """Rows of a table, the same for the same table and seed."""
     if entry.rows == 0:
         return []
     positions = sorted(random.Random(seed).sample(range(entry.rows), min(count, entry.rows)))  # noqa: S311
-    taken = generation.dataset(entry.name).take(positions, columns=_SAMPLE_COLUMNS)
+    taken = generation.dataset(entry.name).take(positions, columns=list(columns))
     rows: list[dict[str, Any]] = taken.to_pylist()
     return rows
 
 
 def scope_of(row: dict[str, Any]) -> Scope:
-    """The narrowest user, agent or session scope that holds a row."""
-    user, agent = row["user_id"], row["agent_id"]
-    if user or agent or row["session_id"]:
-        return Scope(
-            row["tenant_id"], user, None if user else agent, None if user or agent else row["session_id"]
-        )
-    return Scope(row["tenant_id"], is_tenant_wide=True)
+    """The narrowest user, agent, session or shared scope that holds a row."""
+    return Scope.of_row(row)
 
 
 def nearest_ids(

@@ -57,11 +57,7 @@ def _fault(generation: Generation, entry: TableEntry) -> str:
 
 
 def _search_fault(generation: Generation, entry: TableEntry, row: dict[str, Any]) -> str:
-    user, agent = row["user_id"], row["agent_id"]
-    wide = not (user or agent or row["session_id"])
-    session = None if user or agent else row["session_id"]
-    scope = Scope(row["tenant_id"], user, None if user else agent, session, wide)
-    where = predicate(scope, Filters(datetime.min.replace(tzinfo=UTC)))
+    where = predicate(scope := Scope.of_row(row), Filters(datetime.min.replace(tzinfo=UTC)))
     query = np.asarray(row["vector"], np.float32)
     near = [s.to_table() for s in generation.vector_scans(scope, query, 1, where)]
     if not sum(found.num_rows for found in near):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from lake.lake import Lake
 from transforms.errors import LakeError
+from transforms.floor import Background, read_background
 
 POINTER = "index/CURRENT"
 REMEDY = "Run slowwave publish --force; the next night mends it too."
@@ -46,6 +47,11 @@ class Manifest:
     inputs: dict[str, Any]
     next_expiry_at: str | None = None
     checks: dict[str, Any] = field(default_factory=dict)
+    background: dict[str, Any] | None = None
+
+    def measured(self) -> Background | None:
+        """How near unrelated texts come in this space; None where that is not known."""
+        return None if self.background is None else read_background(self.background)
 
     def dumps(self) -> bytes:
         """As JSON."""
@@ -85,6 +91,7 @@ def _require(manifest: Manifest, generation: str) -> None:
         manifest.generation == generation
         and isinstance(manifest.space, str)
         and isinstance(manifest.checks, dict)
+        and (manifest.background is None or read_background(manifest.background))
         and all(type(n) is int and n >= 0 for n in [*counts, *probes, manifest.inputs["episodes"] + 1])
         and all(_TABLE_NAME.fullmatch(entry.name) for entry in manifest.tables)
         and sum(entry.rows for entry in manifest.tables) == manifest.rows
@@ -98,11 +105,40 @@ def _require(manifest: Manifest, generation: str) -> None:
 
 @dataclass(frozen=True)
 class Pointer:
-    """Which generation is live, and those kept behind it, oldest first."""
+    """Which generation is live, and those kept behind it, oldest first.
+
+    While an embedding model is being replaced, a generation has a twin: the same rows in the vector space of
+    the model before. It is served, kept, rolled back to and removed with its generation.
+
+    Attributes:
+        generation: The live one.
+        history: All that are kept.
+        rolled_back: The one that was rolled back from.
+        twins: By generation that has one, vector space and name of its twin.
+    """
 
     generation: str
     history: tuple[str, ...]
     rolled_back: str | None = None
+    twins: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def twin(self, space: str) -> str | None:
+        """The live generation's twin of a vector space."""
+        return self.twins.get(self.generation, {}).get(space)
+
+    def live(self) -> tuple[str, ...]:
+        """The live generation and its twins."""
+        return self.generation, *sorted(self.twins.get(self.generation, {}).values())
+
+    def kept(self) -> frozenset[str]:
+        """Every generation that is kept, twins among them."""
+        twins = (twin for named in self.twins.values() for twin in named.values())
+        return frozenset((self.generation, *self.history, *twins))
+
+    def with_twins(self, twins: dict[str, dict[str, str]]) -> Pointer:
+        """The same with other twins; those of generations that are not kept are left out."""
+        kept = {name: named for name, named in twins.items() if name in self.history and named}
+        return replace(self, twins=kept)
 
 
 def read_pointer(lake: Lake) -> Pointer | None:
@@ -117,14 +153,16 @@ def read_pointer(lake: Lake) -> Pointer | None:
     try:
         record = json.loads(raw)
         live, history, back = record["generation"], record["history"], record.get("rolled_back")
-        names = [live, *history, *([] if back is None else [back])]
+        twins = record.get("twins", {})
+        pairs = [pair for named in twins.values() for pair in named.items()]
+        names = [live, *history, *([] if back is None else [back]), *twins, *(name for _, name in pairs)]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise LakeError(f"{POINTER} of the index is damaged", REMEDY) from error
     if not (isinstance(history, list) and all(is_generation(name) for name in names)):
         raise LakeError(f"{POINTER} of the index is damaged", REMEDY)
     if live not in history:
         history = sorted({*history, live}, key=number_of)
-    return Pointer(live, tuple(history), back)
+    return Pointer(live, tuple(history), back, twins)
 
 
 def readable_pointer(lake: Lake) -> Pointer | None:
@@ -142,4 +180,7 @@ def number_of(generation: str) -> int:
 
 def write_pointer(lake: Lake, pointer: Pointer) -> None:
     """Switch readers, in one atomic write."""
-    lake.storage.write(POINTER, json.dumps(asdict(pointer)).encode())
+    record = asdict(pointer)
+    if not pointer.twins:  # as it has always been written
+        del record["twins"]
+    lake.storage.write(POINTER, json.dumps(record).encode())

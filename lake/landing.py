@@ -12,11 +12,11 @@ up before the object is put and again after it.
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
+from functools import cache
 from os import PathLike
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -28,21 +28,22 @@ from lake import segments
 from lake.faults import wrapped
 from lake.forks import require_threads
 from lake.lake import Lake, as_lake
+from lake.landing_rows import SOURCE, Rows, normalised, quarantine_rows
+from lake.online.working_feed import deliver
 from lake.rights.admission import DETAILS, Admission, admission
+from lake.sharing.writing import sorted_out
 from lake.storage import LocalStorage
 from transforms.errors import UsageError
-from transforms.normalise import normalise
 from transforms.policy import Policy
-from transforms.quarantine import quarantined
-from transforms.readers.row_shape import ALIASES
-from transforms.readers.rows import refusal, rows_batch
-from transforms.readers.text import JsonFault, load_object
+from transforms.readers.batch import refusals_frame
 from transforms.schemas import EPISODES, QUARANTINE, Table
+from transforms.scopes import require_source
 from transforms.validate import Defaults
 
-SOURCE = "landing"
 PREFIX = "landing"
-_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+_FEW = 64
+"""Up to so many rows are looked at one by one."""
+_TABLES = {table.name: table for table in (EPISODES, QUARANTINE)}
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def append(
     policy: Policy | None = None,
     now: datetime | None = None,
     source: str = SOURCE,
-    **scope: str,
+    scope: str | None = None,
+    **defaults: str,
 ) -> Receipt:
     """Land rows. Durable when it returns: killed or powered off afterwards, they are still there.
 
@@ -85,8 +87,11 @@ def append(
         policy: Limits and redaction; the default policy where None.
         now: The instant of landing; the clock where None.
         source: What the rows name as their source.
-        **scope: Defaults for rows that name none: ``tenant_id``, ``user_id``, ``agent_id``,
-            ``session_id``, ``timezone``.
+        scope: Where rows are written that have no field ``scope``: ``tenant``, ``system`` or
+            ``team:<id>``, whose rows name no user, agent or session (the call's are who writes them);
+            ``user``, ``agent`` or ``session``, which must be named. None: where their ids say.
+        **defaults: For rows that name none: ``tenant_id``, ``user_id``, ``agent_id``, ``session_id``,
+            ``timezone``.
 
     Returns:
         Ids and refusals.
@@ -97,45 +102,76 @@ def append(
         UsageError: A default is unknown, or this process was forked too late (``lake.forks``).
     """
     require_threads()
-    lake, policy, now = as_lake(lake), policy or Policy(), now or datetime.now(UTC)
-    episodes, refusals = _normalised(lake, rows, policy, now, source, _defaults(scope))
-    refused = QUARANTINE.empty()
-    if refusals.height:
-        refused = quarantined(refusals, source=source, policy=policy.redact, as_of=now, buckets=lake.buckets)
-    turned_away = _land(lake, episodes, refused)
-    kept = episodes.filter(~pl.col("source_line").is_in(list(turned_away))).sort("source_line")
+    lake, policy, now = as_lake(lake), policy or _default_policy(), now or datetime.now(UTC)
+    require_source(source)
+    episodes, refusals, unwanted = _made(lake, rows, policy, now, source, _defaults(defaults), scope)
+    refused = quarantine_rows(lake, refusals, policy, now, source)
+    kept, turned_away = _land(lake, {EPISODES.name: episodes, QUARANTINE.name: refused})
     told = {r["source_line"] or 1: (r["reason"], r["detail"] or "") for r in refusals.to_dicts()}
+    turned_away |= unwanted
     told |= {line: (reason, DETAILS[reason]) for line, reason in turned_away.items()}
-    return Receipt(kept["episode_id"].to_list(), [Refused(line - 1, *told[line]) for line in sorted(told)])
+    landed = [row["episode_id"] for row in sorted(kept, key=lambda row: row["source_line"])]
+    return Receipt(landed, [Refused(line - 1, *told[line]) for line in sorted(told)])
 
 
 def check(
     lake: Lake, row: Mapping[str, Any], policy: Policy, now: datetime, source: str = SOURCE
 ) -> Refused | None:
     """Why ``append`` would refuse a row; None where it would land. Writes nothing."""
-    episodes, refusals = _normalised(lake, [row], policy, now, source, Defaults())
+    episodes, refusals = normalised(lake, [row], policy, now, source, Defaults())
     for told in refusals.to_dicts():
         return Refused(0, told["reason"], told["detail"] or "")
-    reason = admission(lake).reasons(episodes)[0]
+    reason = admission(lake).reason(episodes[0])
     return None if reason is None else Refused(0, reason, DETAILS[reason])
 
 
-def _normalised(
+def land(
+    lake: Lake, episodes: pl.DataFrame, guard: Callable[[Mapping[str, Any]], str | None]
+) -> dict[int, str]:
+    """Land episodes that were made elsewhere; durable when it returns.
+
+    Args:
+        lake: Where.
+        episodes: ``schemas.EPISODES``, each with a ``source_line``.
+        guard: Why a row may not land, None where it may; asked under the lock, as ``admission`` is.
+
+    Returns:
+        The reason of each row that did not, by ``source_line``.
+    """
+    require_threads()
+    return _land(lake, {EPISODES.name: episodes.to_dicts(), QUARANTINE.name: []}, guard)[1]
+
+
+def _made(
     lake: Lake,
     rows: Sequence[Mapping[str, Any]],
     policy: Policy,
     now: datetime,
     source: str,
     defaults: Defaults,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """``schemas.EPISODES`` and ``schemas.REFUSALS`` of plain rows, the latter by line."""
-    drafts, refusals = _drafts(rows, now)
-    done = normalise(drafts, source=source, defaults=defaults, policy=policy, as_of=now, buckets=lake.buckets)
-    known = refusals.with_columns(
-        pl.col(name).fill_null(pl.lit(value, pl.String))
-        for name, value in (("tenant_id", defaults.tenant_id), ("user_id", defaults.user_id))
-    )
-    return done.episodes, pl.concat([done.refusals, known]).sort("source_line")
+    scope: str | None,
+) -> tuple[Rows, pl.DataFrame, dict[int, str]]:
+    """Episodes of the rows of one call, each in its scope; refusals; reasons of rows nothing is kept of."""
+    found = sorted_out(lake, rows, scope, defaults, now)
+    if found is None:
+        return *normalised(lake, rows, policy, now, source, defaults), {}
+    episodes: Rows = []
+    refusals = [refusals_frame(found.refused)]
+    for part, named, is_shared in ((found.own, defaults, False), (found.shared, found.defaults, True)):
+        made, refused = normalised(
+            lake, [row for _, row in part], policy, now, source, named, is_shared=is_shared
+        )
+        places = dict(enumerate((place for place, _ in part), 1))
+        episodes += [{**row, "source_line": places[row["source_line"]]} for row in made]
+        refusals.append(
+            refused.with_columns(pl.col("source_line").replace_strict(places, return_dtype=pl.Int64))
+        )
+    return episodes, pl.concat(refusals).sort("source_line"), found.turned_away
+
+
+@cache
+def _default_policy() -> Policy:
+    return Policy()
 
 
 def _defaults(scope: Mapping[str, str]) -> Defaults:
@@ -156,53 +192,25 @@ def _defaults(scope: Mapping[str, str]) -> Defaults:
     return defaults
 
 
-def _drafts(rows: Sequence[Mapping[str, Any]], now: datetime) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Drafts and refusals of plain Python rows; every row is in one of them."""
-    records, numbers, faults = [], [], []
-    for number, row in enumerate(rows, 1):
-        try:
-            records.append(_record(row, now))
-            numbers.append(number)
-        except JsonFault as fault:
-            faults.append(refusal(fault, ascii(row), number, SOURCE))
-    batch = rows_batch(records, numbers, lambda i: json.dumps(records[i], ensure_ascii=False), SOURCE, faults)
-    return batch.drafts, batch.refusals
+def _land(
+    lake: Lake, rows: Mapping[str, Rows], guard: Callable[[Mapping[str, Any]], str | None] | None = None
+) -> tuple[Rows, dict[int, str]]:
+    """Write what may be kept. Returns the episodes kept, and the reason of each row that may not be, by line.
 
-
-def _record(row: Mapping[str, Any], now: datetime) -> dict[str, object]:
-    """The row as JSON would carry it: datetimes as ISO text, lone surrogates replaced; timed.
-
-    Raises:
-        JsonFault: It is no mapping, or holds what JSON cannot.
+    Args:
+        lake: Where.
+        rows: By table.
+        guard: As for ``land``.
     """
-    try:
-        raw = orjson.dumps(row, default=_plain, option=_OPTIONS)
-    except TypeError:  # lone surrogates and numbers beyond 64 bits, which the slow encoder takes
-        try:
-            raw = json.dumps(row, default=_plain).encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise JsonFault("invalid_json", "the row holds a value that JSON cannot") from error
-    record = load_object(raw)
-    has_time = any(record.get(name) is not None for name in ALIASES["event_at"])
-    return record if has_time else {**record, "event_at": now.isoformat()}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    return str(value)
-
-
-def _land(lake: Lake, episodes: pl.DataFrame, refused: pl.DataFrame) -> dict[int, str]:
-    """Write what may be kept. Returns the reason of each row that may not, by its line."""
     turned_away: dict[int, str] = {}
-    frames = {EPISODES.name: episodes, QUARANTINE.name: refused}
-    for bucket in sorted({b for frame in frames.values() for b in frame["tenant_bucket"].unique()}):
-        mine = {name: frame.filter(pl.col("tenant_bucket") == bucket) for name, frame in frames.items()}
-        _write(lake, bucket, _Part(lake, mine, turned_away))
-    return turned_away
+    kept: Rows = []
+    for bucket in sorted({row["tenant_bucket"] for held in rows.values() for row in held}):
+        mine = {name: [r for r in held if r["tenant_bucket"] == bucket] for name, held in rows.items()}
+        part = _Part(lake, mine, turned_away, guard)
+        _write(lake, bucket, part)
+        kept += part.rows[EPISODES.name]
+        deliver(lake, part.rows[EPISODES.name], part.episode_lines)
+    return kept, turned_away
 
 
 @dataclass
@@ -210,35 +218,47 @@ class _Part:
     """The rows of one call for one bucket, by table, and the reasons of rows of all of them turned away."""
 
     lake: Lake
-    frames: dict[str, pl.DataFrame]
+    rows: dict[str, Rows]
     turned_away: dict[int, str]
+    guard: Callable[[Mapping[str, Any]], str | None] | None = None
+    episode_lines: list[bytes] = field(default_factory=list)
 
     @property
     def height(self) -> int:
         """Rows that may be kept, as of the last look."""
-        return sum(frame.height for frame in self.frames.values())
+        return sum(map(len, self.rows.values()))
 
     def lines(self) -> bytes:
         """JSON lines of the rows that may be kept now; the others are left out from here on."""
         held = admission(self.lake)
         if not held.is_open:
-            self.frames = {name: self._admitted(held, frame) for name, frame in self.frames.items()}
-        frames = {t.name: self._sealed(t) for t in (EPISODES, QUARANTINE)}
-        rows = ({name: row} for name, frame in frames.items() for row in frame.iter_rows(named=True))
-        return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+            self.rows = {name: self._admitted(held, name, rows) for name, rows in self.rows.items()}
+        if self.guard is not None:
+            episodes = self.rows[EPISODES.name]
+            self.rows[EPISODES.name] = self._kept(episodes, [self.guard(row) for row in episodes])
+        found = {table.name: self._lines(table) for table in (EPISODES, QUARANTINE)}
+        self.episode_lines = found[EPISODES.name]
+        return b"".join(line for lines in found.values() for line in lines)
 
-    def _sealed(self, table: Table) -> pl.DataFrame:
-        if self.lake.encryption is None:
-            return self.frames[table.name]
-        from lake.crypto.frames import seal  # only where a lake is encrypted
+    def _lines(self, table: Table) -> list[bytes]:
+        rows = self.rows[table.name]
+        if self.lake.encryption is not None and rows:
+            from lake.crypto.frames import seal  # only where a lake is encrypted
 
-        return seal(self.lake, table, self.frames[table.name])
+            rows = seal(self.lake, table, pl.DataFrame(rows, schema=table.polars)).to_dicts()
+        return [orjson.dumps({table.name: row}, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
 
-    def _admitted(self, held: Admission, frame: pl.DataFrame) -> pl.DataFrame:
-        reasons = held.reasons(frame)
-        lines = frame["source_line"].fill_null(1)
-        self.turned_away |= {n: r for n, r in zip(lines, reasons, strict=True) if r is not None}
-        return frame.filter(reasons.is_null())
+    def _admitted(self, held: Admission, name: str, rows: Rows) -> Rows:
+        if len(rows) <= _FEW:
+            reasons: Iterable[str | None] = [held.reason(row) for row in rows]
+        else:
+            reasons = held.reasons(pl.DataFrame(rows, schema=_TABLES[name].polars))
+        return self._kept(rows, reasons)
+
+    def _kept(self, rows: Rows, reasons: Iterable[str | None]) -> Rows:
+        told = list(zip(rows, reasons, strict=True))
+        self.turned_away |= {row["source_line"] or 1: reason for row, reason in told if reason is not None}
+        return [row for row, reason in told if reason is None]
 
 
 def _write(lake: Lake, bucket: int, part: _Part) -> None:

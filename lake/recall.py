@@ -7,41 +7,47 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from lake import arguments
-from lake.answers import Context, Memory, best_memories, packed_context
-from lake.arguments import MOST_ROWS, MOST_TOKENS
-from lake.candidates import Candidates, Ranked, joined, ranked
+from lake.answers import Answer, Context, Memory, answer
+from lake.arguments import MOST_ROWS
 from lake.embedders.protocol import well_formed
 from lake.forks import require_threads
 from lake.lake import Lake, as_lake
-from lake.live_index import LiveIndex
+from lake.online.asked import Asked
+from lake.online.experienced import Experienced
+from lake.online.logged import Logged
+from lake.online.query_vector import OwnVector, query_vector
+from lake.online.recall_log import RecallLog
+from lake.online.sessions import Sessions
 from lake.rights.tombstones import load
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
-from transforms.packing import pack
+from transforms.floor import floor_of
 from transforms.policy import Policy
 from transforms.policy_entries import MEMORY_KINDS
+from transforms.schemas import SENSITIVITIES
+from transforms.weights import weights_of
 
 if TYPE_CHECKING:
     from lake.beliefs import Fact
     from lake.chain import Chain
     from lake.crypto.access import Keys
     from lake.embedders.protocol import Embedder
-    from lake.fresh import FreshTail
-    from lake.fresh_memories import FreshMemories
+    from lake.online.searcher import Searcher
+    from lake.rerankers.protocol import Reranker
+    from lake.rights.tombstones import Tombstones
+    from lake.sharing.share import Shared
 
-__all__ = ["Context", "Memory", "Recall"]
+__all__ = ["Answer", "Context", "Memory", "Recall"]
 
 
-class Recall:
+class Recall(Experienced, Logged, Sessions):
     """Reads one lake. Make one and keep it: it holds the opened index. Safe between threads.
 
     Args:
@@ -49,6 +55,8 @@ class Recall:
         policy: Weights and limits; the default policy where None.
         embedder: The model that embeds queries; the local default where None. It must be the one
             that the live generation was built with.
+        reranker: Orders the best rows of each search anew; none where None. Its failures change nothing
+            but the order, and an answer's ``reranked`` names them.
         keys: The keys of an encrypted lake; a ``Lake`` may bring its own. Without them its published
             memories are recalled only until something lands after them, which raises a ``LakeError``.
     """
@@ -59,14 +67,16 @@ class Recall:
         *,
         policy: Policy | None = None,
         embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
         keys: Keys | None = None,
     ) -> None:
         self._lake = as_lake(lake, keys)
         self._policy = policy or Policy()
         self._embedder = embedder
+        self._reranker = reranker
         self._lock = threading.Lock()
-        self._index = LiveIndex(self._lake, self._model)
-        self._fresh: tuple[FreshTail, FreshMemories] | None = None
+        self._searching: Searcher | None = None
+        self._log = RecallLog(self._lake, self._policy)
 
     def search(
         self,
@@ -77,10 +87,14 @@ class Recall:
         agent: str | None = None,
         session: str | None = None,
         tenant_wide: bool = False,
+        also: Sequence[str] = (),
         k: int | None = None,
         kinds: Sequence[str] | None = None,
         as_of: datetime | str | None = None,
-    ) -> list[Memory]:
+        weights: str | Mapping[str, float] | None = None,
+        vector: OwnVector | None = None,
+        space: str | None = None,
+    ) -> Answer:
         """The best memories of a scope for a query, best first.
 
         Args:
@@ -90,23 +104,33 @@ class Recall:
             agent: Agent.
             session: Conversation.
             tenant_wide: Search all users and agents of the tenant.
+            also: What is read besides: ``user``, ``agent`` (what it holds of no person), ``team:<id>``,
+                ``teams`` (all of the caller's), ``tenant``, ``system``; see ``lake.sharing.reading``.
             k: Most rows; the policy's ``default_k`` where None.
             kinds: Only these kinds.
             as_of: The instant to answer at, a datetime or ISO 8601 text with a zone: rows expired at
                 it, or of a later event, are not served. Where None it is now, and a row whose
-                writer's clock is ahead is served.
+                writer's clock is ahead is served. A call as of an instant is not logged.
+            weights: ``five``, ``three``, ``two``, or numbers by factor that sum to 1; None: those that the
+                policy gives the agent (``recall.agents``), else its own (``recall.weights``).
+            vector: The query's vector, where the caller has embedded it; always with ``space``.
+            space: Its vector space, which must be this reader's (``Recall.space``).
 
         Raises:
             UsageError: No scope, an empty query, a k below 1, an unknown kind, an as_of without zone,
-                or an argument of another type.
-            ModelMismatchError: The index was built with another model.
+                unknown weights, a vector that is none, an argument of another type; or the caller is no
+                member of the team.
+            ModelMismatchError: The index, or the vector, is of another model.
         """
-        scope = Scope(tenant, user, agent, session, tenant_wide)
+        scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
         wanted = self._policy.recall.default_k if k is None else arguments.count("k", k, MOST_ROWS)
         candidates = max(wanted, self._policy.recall.candidates)
-        return best_memories(
-            self._ranked(query, scope, self._filters(as_of, kinds), candidates, wanted), wanted
-        )
+        filters, own = self._filters(as_of, kinds), (vector, space)
+        asked = self._asked(query, scopes, filters, candidates, wanted, weights, own)
+        found = self._searcher.ranked(asked)
+        told = answer(found, asked)
+        told.call_id = self._log.record(asked, found, "search", [memory.id for memory in told])
+        return told
 
     def context(
         self,
@@ -117,7 +141,12 @@ class Recall:
         agent: str | None = None,
         session: str | None = None,
         tenant_wide: bool = False,
+        also: Sequence[str] = (),
         budget: int | None = None,
+        preset: str | None = None,
+        model_context: int | None = None,
+        system_prompt: str = "",
+        reserve: int | None = None,
         as_of: datetime | str | None = None,
     ) -> Context:
         """Memories for a query, packed into a token budget as delimited data.
@@ -129,31 +158,33 @@ class Recall:
             agent: Agent.
             session: Conversation.
             tenant_wide: Search the whole tenant.
+            also: As for ``search``.
             budget: Most tokens of the text; the policy's default where None.
+            preset: ``small`` or ``large``: a budget, and how many candidates it is filled from.
+            model_context: Tokens of the model's window, in place of a budget: what the system prompt, the
+                query and the answer leave of it is the budget.
+            system_prompt: Counted with ``model_context``.
+            reserve: Tokens kept for the answer with ``model_context``; the policy's where None.
             as_of: As for ``search``.
 
         Raises:
-            UsageError: As ``search``, or a budget below 1.
+            UsageError: As ``search``, or a budget below 1, a window with no room, an unknown preset.
         """
-        from lake.tokens import count_tokens, truncate_tokens
+        from lake.online.contexts import Window, packed
 
-        scope = Scope(tenant, user, agent, session, tenant_wide)
-        policy = self._policy.context
-        tokens = policy.default_budget_tokens
-        if budget is not None:
-            tokens = arguments.count("budget", budget, MOST_TOKENS)
-        kept, repeated = self._ranked(query, scope, self._filters(as_of, None), policy.candidates).frames()
-        floor = self._policy.recall.relevance_floor.get(vector_space(self._model().model_key), 0.0)
-        packed = pack(
-            kept,
-            policy=policy,
-            budget_tokens=tokens,
-            count=lambda texts: count_tokens(texts, policy.encoding),
-            shorten=lambda text, limit: truncate_tokens(text, limit, policy.encoding),
-            relevance_floor=floor,
-            already_dropped=repeated,
-        )
-        return packed_context(packed)
+        scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
+        window = Window(preset, budget, model_context, system_prompt, reserve)
+        policy = window.policy(self._policy.context)
+        tokens = window.tokens(policy, query)
+        asked = self._asked(query, scopes, self._filters(as_of, None), policy.candidates, None)
+        found = self._searcher.ranked(asked)
+        base = self._searcher.base_facts(asked, self._policy.routing.base_facts)
+        floor = floor_of(self._policy.recall, vector_space(self._model().model_key), found.background)
+        is_now = as_of is None
+        working = self.working_rows(tenant=tenant, agent=agent, session=session, user=user) if is_now else []
+        told = packed(found, asked, policy, tokens, floor=floor, base=base, working=working)
+        sizes = told.tokens_of
+        return replace(told, call_id=self._log.record(asked, found, "context", sizes.keys(), sizes))
 
     def facts(
         self,
@@ -205,6 +236,7 @@ class Recall:
         agent: str | None = None,
         session: str | None = None,
         tenant_wide: bool = False,
+        also: Sequence[str] = (),
     ) -> Chain:
         """Why a memory is there: the words it rests on, and every decision between them and it.
 
@@ -216,14 +248,61 @@ class Recall:
             agent: Agent.
             session: Conversation.
             tenant_wide: The whole tenant.
+            also: As for ``search``: the row may be of one of these.
 
         Raises:
             UsageError: As ``search``, or the scope holds no such row, or several whose ids begin so.
         """
-        from lake.chain import chain_of
+        from lake.chain import chain_in
 
-        scope = Scope(tenant, user, agent, session, tenant_wide)
-        return chain_of(self._lake, scope, arguments.question(row_id), self._policy.recall.max_sensitivity)
+        scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
+        return chain_in(self._lake, scopes, arguments.question(row_id), self._policy.recall.max_sensitivity)
+
+    def share(
+        self,
+        query: str,
+        *,
+        tenant: str,
+        from_agent: str,
+        to_agent: str,
+        user: str | None = None,
+        k: int | None = None,
+    ) -> Shared:
+        """Give an agent what another one knows about a query, as far as a grant lets it.
+
+        Args:
+            query: What the receiving agent asks.
+            tenant: Customer of both.
+            from_agent: Whose memories are searched.
+            to_agent: Who gets copies of them, in its own episodic memory.
+            user: Only memories of this person.
+            k: Most copies; ``sharing.default_k`` where None.
+
+        Returns:
+            What was shared, and what was withheld and why.
+
+        Raises:
+            UsageError: As ``search``, or an id is reserved, or the two agents are one.
+        """
+        from lake.sharing.share import Sharing
+
+        return Sharing(self._lake, self._policy, self._found).share(
+            query, tenant, from_agent, to_agent, user, k
+        )
+
+    def _found(self, query: str, scope: Scope, tombstones: Tombstones, now: datetime) -> list[dict[str, Any]]:
+        """Rows of ``schemas.MEMORIES`` that sharing chooses from, best first."""
+        filters = Filters(as_of=now, max_sensitivity=SENSITIVITIES[-1], tombstones=tombstones)
+        most = self._policy.sharing.candidates
+        ranked = self._searcher.ranked(self._asked(query, (scope,), filters, most, most))
+        return [ranked.found.rows[place] for place in ranked.kept()[:most]]
+
+    def _scopes(self, own: Scope, also: Sequence[str]) -> tuple[Scope, ...]:
+        if not also:
+            return (own,)
+        from lake.sharing.reading import scopes_of
+
+        return scopes_of(self._lake, own, also)
 
     def _filters(self, as_of: datetime | str | None, kinds: Sequence[str] | None) -> Filters:
         instant = arguments.instant(as_of)
@@ -235,36 +314,45 @@ class Recall:
             tombstones=load(self._lake),
         )
 
-    def _ranked(
-        self, query: str, scope: Scope, filters: Filters, candidates: int, limit: int | None = None
-    ) -> Ranked:
-        """Scored candidates of the index and the fresh tail, near-duplicates marked.
-
-        The index's state is read before the tail's and the landed rows before the tables, the way a
-        row moves, so that a row on its way is met at least once; twice is put right by its id.
-        """
-        require_threads()
-        query = unicodedata.normalize("NFC", well_formed(arguments.question(query)))  # as landed text is
-        # Zeros where the model refuses the query, whose words then still find rows.
-        vector = self._model().embed([query]).vectors[0]
-        since, published = self._index.candidates(query, vector, scope, filters, candidates)
-        fresh = self._unpublished(query, vector, scope, filters, candidates, since)
-        return ranked(joined(published, fresh, len(vector)), self._policy, filters, limit)
-
-    def _unpublished(
+    def _asked(
         self,
         query: str,
-        vector: NDArray[np.float32],
-        scope: Scope,
+        scopes: tuple[Scope, ...],
         filters: Filters,
         candidates: int,
-        since: int,
-    ) -> Candidates | None:
-        tail, fresh = self._tail()
-        episodes = tail.episodes(scope, since, filters.tombstones)
-        if episodes is None:
-            return None
-        return fresh.candidates(episodes, query, vector, scope, filters, candidates)
+        limit: int | None,
+        weights: str | Mapping[str, float] | None = None,
+        own: tuple[OwnVector | None, str | None] = (None, None),
+    ) -> Asked:
+        """A query with all that its search needs: its words and its vector, whose memories, which of them.
+
+        Raises:
+            UsageError: The query is empty, or this process was forked from one that had computed.
+        """
+        require_threads()
+        text = unicodedata.normalize("NFC", well_formed(arguments.question(query)))  # as landed text is
+        chosen = self._policy.recall.weights_for(scopes[0].agent) if weights is None else weights_of(weights)
+        vector = query_vector(self._model(), text, *own)
+        return Asked(
+            text,
+            vector,
+            scopes,
+            filters,
+            self._policy,
+            candidates,
+            limit,
+            weights=chosen,
+            reranker=self._reranker,
+        )
+
+    @property
+    def _searcher(self) -> Searcher:
+        with self._lock:
+            if self._searching is None:
+                from lake.online.searcher import Searcher
+
+                self._searching = Searcher(self._lake, self._policy, self._model)
+            return self._searching
 
     def _model(self) -> Embedder:
         if self._embedder is None:
@@ -272,13 +360,3 @@ class Recall:
 
             self._embedder = make_embedder(EmbedderConfig())
         return self._embedder
-
-    def _tail(self) -> tuple[FreshTail, FreshMemories]:
-        from lake.fresh import FreshTail
-        from lake.fresh_memories import FreshMemories
-
-        with self._lock:
-            if self._fresh is None:
-                memories = FreshMemories(self._policy, self._model(), self._lake)
-                self._fresh = FreshTail(self._lake, self._policy), memories
-            return self._fresh

@@ -158,3 +158,15 @@ def scope_columns() -> tuple[Column, ...]:
         ),
         Column("session_id", pl.String, "Conversation or run", is_nullable=True, is_personal=True),
     )
+
+
+def fact_columns() -> tuple[Column, ...]:
+    """Keys of a memory that is a fact; null for every other."""
+    return (
+        Column("subject", pl.String, "Of a fact: whom it is about", is_nullable=True, is_personal=True),
+        Column("predicate", pl.String, "Of a fact: one of `transforms.predicates`", is_nullable=True),
+        Column("aspect", pl.String, "Of a fact: which seat, drink ...", is_nullable=True, is_personal=True),
+        Column("object", pl.String, "Of a fact: what is claimed", is_nullable=True, is_personal=True),
+        Column("polarity", pl.String, "Of a fact: negative where it is denied", is_nullable=True),
+        Column("confidence", pl.Float32, "Of a fact: 0 to 1", is_nullable=True),
+    )

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 
 from transforms import ids, retention
+from transforms.declarations import fact_columns
 from transforms.embedding import DERIVED_TEXTS, hashed_texts
 from transforms.facts.belief import current
 from transforms.forgetting.access import with_access
@@ -23,7 +24,6 @@ _NOW = datetime(9000, 1, 1, tzinfo=UTC)
 """After anything that a lake can have recorded: what it holds is known."""
 _NOTHING = {
     "role": pl.String,
-    "speaker": pl.String,
     "session_id": pl.String,
     "outcome": pl.String,
     "failure_reason": pl.String,
@@ -100,8 +100,28 @@ def hashed(rows: pl.DataFrame, table: Table, policy: Policy) -> pl.DataFrame:
     return hashed_texts(rows, table, policy.embed.max_text_chars).drop("embedding_text")
 
 
+def _keys(table: Table) -> list[pl.Expr]:
+    """What a fact is named by; nothing for what is none."""
+    if table is FACTS:
+        return [pl.col(column.name).cast(column.dtype) for column in fact_columns()]
+    return [pl.lit(None, column.dtype).alias(column.name) for column in fact_columns()]
+
+
+def _speaker(rows: pl.DataFrame, table: Table, episodes: pl.DataFrame | None) -> pl.Series:
+    """Who said the phrasing of each fact that is shown: what tells the facts of two people apart."""
+    if table is not FACTS or episodes is None:
+        return pl.Series("speaker", [None], pl.String).new_from_index(0, rows.height)
+    said = episodes.select(span_episode_id="episode_id", said_by="speaker").unique("span_episode_id")
+    joined = rows.select("span_episode_id").join(said, on="span_episode_id", how="left", maintain_order="left")
+    return joined["said_by"].alias("speaker")
+
+
 def derived_memories(
-    rows: pl.DataFrame, vectors: pl.DataFrame, table: Table, access: pl.DataFrame | None = None
+    rows: pl.DataFrame,
+    vectors: pl.DataFrame,
+    table: Table,
+    access: pl.DataFrame | None = None,
+    episodes: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Rows of ``schemas.MEMORIES``.
 
@@ -111,6 +131,7 @@ def derived_memories(
             words only.
         table: One of ``PUBLISHED``.
         access: ``access.ACCESS_SCHEMA``: recalls folded in; None where nothing was recalled.
+        episodes: ``episode_id`` and ``speaker`` of the episodes behind them: a fact is its speaker's.
     """
     text = DERIVED_TEXTS[table.name]
     joined = rows.join(vectors.unique("text_hash"), on="text_hash", how="left", maintain_order="left")
@@ -118,6 +139,8 @@ def derived_memories(
     seen = with_access(joined.lazy(), None if access is None else access.lazy(), table.key[0]).collect()
     return seen.with_columns(
         *(pl.lit(None, kind).alias(name) for name, kind in _NOTHING.items()),
+        *_keys(table),
+        speaker=_speaker(joined, table, episodes),
         memory_id=table.key[0],
         tier=pl.lit(tier),
         text=text,

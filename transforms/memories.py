@@ -7,10 +7,12 @@ from datetime import datetime
 import polars as pl
 
 from transforms import retention
+from transforms.declarations import fact_columns
 from transforms.forgetting.access import with_access
 from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
 from transforms.schemas import MEMORIES
+from transforms.scopes import copied_from
 from transforms.search_text import search_texts
 
 TIER = "episodic"
@@ -48,8 +50,9 @@ def memories(
             tier=pl.lit(TIER),
             text="content",
             search_text=search_texts(joined["content"]),
-            source_refs=pl.concat_list("episode_id"),
+            source_refs=pl.concat_list("episode_id", copied_from().fill_null([])),
             vector=pl.col("vector").fill_null(pl.lit([], pl.List(pl.Float32))),
+            **{column.name: pl.lit(None, column.dtype) for column in fact_columns()},
         )
         .select(MEMORIES.names)
         .sort(MEMORIES.sort_by)

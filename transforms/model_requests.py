@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-Task = Literal["claims", "summary", "conversation"]
+Task = Literal["claims", "summary", "conversation", "rerank"]
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ def normalise(
     policy: Policy,
     as_of: datetime,
     buckets: int,
+    is_shared: bool = False,
 ) -> Normalised:
     """Turn a reader's drafts into episodes.
 
@@ -50,11 +51,12 @@ def normalise(
         policy: Limits and weights.
         as_of: The instant the rows enter; becomes ``ingested_at``.
         buckets: Tenant buckets of the lake.
+        is_shared: Whether the rows were put into a shared scope, whose ids are refused otherwise.
 
     Returns:
         Episodes and refusals; together as many rows as drafts.
     """
-    checked = refuse(clean(drafts, defaults), policy, as_of, defaults.timezone)
+    checked = refuse(clean(drafts, defaults), policy, as_of, defaults.timezone, is_shared=is_shared)
     valid = redacted(checked.filter(pl.col("reason").is_null()), policy)
     reasons = _injection_reasons(valid)
     valid = valid.with_columns(

@@ -32,6 +32,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                 "pattern": 30 * _DAY,
             },
         },
+        "working": {"row_tier": "short_term"},  # raw conversation lives its day, the state its hour
     },
     "journal": {
         "retention": {

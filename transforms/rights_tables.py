@@ -28,31 +28,60 @@ REQUEST_STATES = ("open", "held", "failed", "done")
 REQUESTERS = ("subject", "controller", "authority", "operator")
 REMOVAL_REASONS = ("expired", "stale", "decayed", "over_capacity", "forbidden_topic", "cold", "orphaned")
 
+RECALL_VERBS = ("search", "context", "restore")
+"""What a recalled row was an answer to; ``restore`` is somebody bringing cold episodes back."""
+
 RECALLS = Table(
     "recalls",
-    "One recalled memory in one call: the trace that decay folds in and that tuning replays.",
+    "One candidate of one call, returned or not: the trace that decay folds in and that tuning replays. A call"
+    " that found nothing is one row of rank 0 without a memory.",
     (
         Column("call_id", pl.String, "One call of search or context", is_personal=True),
         *scope_columns(),
         Column("month", pl.String, "Month of recalled_at, YYYY-MM (partition)"),
-        Column("memory_id", pl.String, "What was recalled", is_personal=True),
+        Column("memory_id", pl.String, "What was recalled; empty: nothing", is_personal=True),
         Column("kind", pl.String, "Kind of the memory"),
+        Column("tier", pl.String, "Tier of the memory"),
+        Column("outcome", pl.String, "Outcome of the memory", is_nullable=True),
         free_text("query", "What was asked, redacted"),
-        Column("rank", pl.Int32, "1 is best"),
-        Column("score", pl.Float32, "0 to 1"),
-        Column("relevance", pl.Float32, "Factor, 0 to 1"),
-        Column("recency", pl.Float32, "Factor, 0 to 1"),
-        Column("importance", pl.Float32, "Factor, 0 to 1"),
-        Column("frequency", pl.Float32, "Factor, 0 to 1"),
-        Column("type", pl.Float32, "Factor, 0 to 1"),
+        Column("verb", pl.String, "What was called", allowed=RECALL_VERBS),
+        Column("route", pl.String, "How the query was read"),
+        Column("rank", pl.Int32, "1 is best, by score; 0 of no memory"),
+        Column("score", pl.Float64, "Weighted sum of the factors, 0 to 1"),
+        Column("relevance", pl.Float64, "Factor, 0 to 1"),
+        Column("recency", pl.Float64, "Factor, 0 to 1"),
+        Column("importance", pl.Float64, "Factor, 0 to 1"),
+        Column("frequency", pl.Float64, "Factor, 0 to 1"),
+        Column("type", pl.Float64, "Factor, 0 to 1"),
+        Column("cosine", pl.Float64, "Of the memory's vector to the query's", is_nullable=True),
+        Column("words", pl.Float64, "BM25 of the memory's words", is_nullable=True),
+        Column("memory_importance", pl.Float64, "Importance of the memory, before any boost"),
+        Column("access_count", pl.Int64, "Recalls of the memory that were folded in by then"),
+        Column("last_accessed_at", INSTANT, "Its last access that was folded in by then, or event_at"),
+        Column("event_at", INSTANT, "When what the memory tells of happened"),
         Column("tokens", pl.Int32, "Tokens of the memory", is_nullable=True),
+        Column("is_returned", pl.Boolean, "Whether the caller was given it; of a context, packed rows only"),
         Column("is_packed", pl.Boolean, "Whether it went into a context"),
         Column("is_used", pl.Boolean, "Whether the agent says it used it", is_nullable=True),
-        Column("recalled_at", INSTANT, "When"),
+        Column("weights", pl.String, "Preset of the weights, or own: and the five numbers"),
+        Column("policy_hash", pl.String, "Policy of the reader"),
+        Column("generation", pl.String, "Live generation that was searched", is_nullable=True),
+        Column("recalled_at", INSTANT, "When, and the instant that the factors are as of"),
     ),
     key=("call_id", "memory_id"),
     partition_by=("tenant_bucket", "month"),
     sort_by=("tenant_id", "user_id", "recalled_at", "call_id", "rank"),
+)
+
+RECALL_CALLS = Table(
+    "recall_calls",
+    "One call as it waits in a segment of the log; no table of the lake, but text that is sealed like one.",
+    (
+        Column("call_id", pl.String, "One call of search or context", is_personal=True),
+        *scope_columns(),
+        free_text("query", "What was asked, redacted"),
+    ),
+    key=("call_id",),
 )
 
 FORGOTTEN = Table(

@@ -21,6 +21,7 @@ from transforms.declarations import (
     VECTOR,
     Column,
     Table,
+    fact_columns,
     free_text,
     scope_columns,
 )
@@ -222,6 +223,7 @@ MEMORIES = Table(
         Column("last_accessed_at", INSTANT, "Last recall, else event_at"),
         Column("expires_at", INSTANT, "First instant at which it is no longer served", is_nullable=True),
         Column("vector", VECTOR, "L2-normalised embedding of one model"),
+        *fact_columns(),
     ),
     key=("memory_id",),
     sort_by=("tenant_id", "user_id", "event_at", "memory_id"),

@@ -20,6 +20,7 @@ from transforms.policy import Policy
 from transforms.policy_recall import RecallPolicy
 from transforms.policy_retention import DecayPolicy
 from transforms.schemas import INSTANT
+from transforms.weights import Weights
 
 FACTORS = ("relevance", "recency", "importance_factor", "frequency", "type_factor")
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -41,13 +42,15 @@ def rank(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.sort("score", "event_at", "memory_id", descending=[True, True, False])
 
 
-def rank_positions(scores: Numbers, event_us: npt.NDArray[np.int64], ids: Sequence[str]) -> Positions:
-    """Positions of the rows in the order of ``rank``."""
-    order: Positions = np.lexsort((np.array(ids, dtype=np.str_), -event_us, -scores))
+def rank_positions(scores: Numbers, event_us: npt.NDArray[np.int64], ids: npt.ArrayLike) -> Positions:
+    """Positions of the rows in the order of ``rank``; ids as text or as bytes."""
+    order: Positions = np.lexsort((np.asarray(ids), -event_us, -scores))
     return order
 
 
-def score(candidates: pl.DataFrame, *, policy: Policy, as_of: datetime) -> pl.DataFrame:
+def score(
+    candidates: pl.DataFrame, *, policy: Policy, as_of: datetime, weights: Weights | None = None
+) -> pl.DataFrame:
     """Candidates with every factor and their score, best first.
 
     Args:
@@ -56,6 +59,7 @@ def score(candidates: pl.DataFrame, *, policy: Policy, as_of: datetime) -> pl.Da
             not found by text search, counts as 0).
         policy: Its ``recall`` and ``decay`` sections are read.
         as_of: The instant of the call, with time zone.
+        weights: Of the factors; the policy's where None.
 
     Returns:
         The input's columns with ``FACTORS`` and ``score``, Float64 from 0 to 1, ordered by score
@@ -69,24 +73,34 @@ def score(candidates: pl.DataFrame, *, policy: Policy, as_of: datetime) -> pl.Da
     numbers = {n: candidates[n].cast(pl.Float64).to_numpy() for n in _NUMBERS}
     names = {n: candidates[n].to_list() for n in _NAMES}
     seen_us = seen.cast(INSTANT).to_physical().to_numpy()
-    added = score_columns({**numbers, **names, "seen_us": seen_us}, policy=policy, as_of=as_of)
+    columns = {**numbers, **names, "seen_us": seen_us}
+    added = score_columns(columns, policy=policy, as_of=as_of, weights=weights)
     return rank(candidates.hstack([pl.Series(n, values) for n, values in added.items()]))
 
 
 def score_columns(
-    columns: Mapping[str, Any], *, policy: Policy, as_of: datetime
+    columns: Mapping[str, Any],
+    *,
+    policy: Policy,
+    as_of: datetime,
+    weights: Weights | None = None,
+    is_about: bool = True,
 ) -> dict[str, npt.NDArray[np.float64]]:
     """``score`` on plain columns: for a hundred rows, ten times as fast as through frames.
 
     Args:
         columns: ``cosine``, ``bm25``, ``importance`` and ``access_count`` as floats (NaN is not
             known), ``seen_us`` (microseconds since 1970), and sequences of text ``kind``, ``tier``
-            and ``outcome``.
+            and ``outcome``. With ``relevance`` as floats 0 to 1, cosine and bm25 are not read.
         policy: As for ``score``.
         as_of: As for ``score``.
+        weights: As for ``score``.
+        is_about: Whether the question is about something; else its relevance tells no rows apart, and
+            the other factors count in full.
 
     Returns:
-        ``FACTORS`` and ``score``, in the rows' order.
+        ``FACTORS`` and ``score``, in the rows' order. The factors other than relevance are those of the
+        row times its closeness, so that the score is the weighted sum of what is returned.
 
     Raises:
         UsageError: The as-of has no time zone.
@@ -94,28 +108,42 @@ def score_columns(
     """
     _check_decay(policy.decay)
     recall = policy.recall
+    relevance = (
+        columns["relevance"]
+        if "relevance" in columns
+        else _relevance(columns["cosine"], columns["bm25"], recall)
+    )
+    near = closeness(relevance, recall.closeness_power if is_about else 0.0)
     factors = {
-        "relevance": _relevance(columns["cosine"], columns["bm25"], recall),
-        "recency": _recency(columns["kind"], columns["seen_us"], policy.decay, as_of),
-        "importance_factor": _importance(columns["importance"], columns["outcome"], recall),
-        "frequency": _frequency(columns["access_count"], policy.decay),
-        "type_factor": np.clip(_lookup(columns["tier"], recall.type_bonus, 0.0), 0.0, 1.0),
+        "relevance": relevance,
+        "recency": near * _recency(columns["kind"], columns["seen_us"], policy.decay, as_of),
+        "importance_factor": near * _importance(columns["importance"], columns["outcome"], recall),
+        "frequency": near * _frequency(columns["access_count"], policy.decay),
+        "type_factor": near * np.clip(_lookup(columns["tier"], recall.type_bonus, 0.0), 0.0, 1.0),
     }
-    return {**factors, "score": _weighted(factors, recall)}
+    return {**factors, "score": weighted(factors, weights or recall.weights_for(None))}
 
 
-def _weighted(factors: Mapping[str, Numbers], recall: RecallPolicy) -> Numbers:
-    """Sum of weighted factors; the weights may sum to a hair above 1, hence the clip."""
-    weights = {
-        "relevance": recall.relevance_weight,
-        "recency": recall.recency_weight,
-        "importance_factor": recall.importance_weight,
-        "frequency": recall.frequency_weight,
-        "type_factor": recall.type_weight,
-    }
+def closeness(relevance: Numbers, power: float) -> Numbers:
+    """How far the other factors of a row count: (its relevance over the best one's) to a power.
+
+    A sum of factors lets yesterday's small talk pass an old answer: of strangers to the question the newest
+    wins. Multiplied, recency and importance decide between rows that are about it equally. Where no row is
+    relevant they count in full.
+    """
+    known = _known(relevance)
+    best = known.max(initial=0.0)
+    if not best > 0:
+        return np.ones(len(known))
+    near: Numbers = np.clip(known / best, 0.0, 1.0) ** power
+    return near
+
+
+def weighted(factors: Mapping[str, Numbers], weights: Weights) -> Numbers:
+    """Sum of ``FACTORS`` by their weights; these may sum to a hair above 1, hence the clip."""
     total: Numbers = np.zeros(len(factors["relevance"]))
-    for name in FACTORS:
-        total = total + factors[name] * weights[name]
+    for name, weight in zip(FACTORS, weights.values(), strict=True):
+        total = total + factors[name] * weight
     return np.clip(total, 0.0, 1.0)
 
 
@@ -209,44 +237,51 @@ def _check_shape(vectors: Vectors, rows: int) -> None:
 
 
 def originals(
-    hashes: Sequence[str | None], vectors: Vectors | None, *, threshold: float, limit: int | None = None
+    hashes: Sequence[str | int | None],
+    vectors: Vectors | None,
+    *,
+    threshold: float,
+    limit: int | None = None,
 ) -> Positions:
     """For each row, best first, the position of the row that stands for it: its own where it is kept.
 
     Args:
-        hashes: Content hash by row; a null is like no other.
+        hashes: Content hash by row, or its first bits; a null is like no other.
         vectors: Rows x d, or null; as for ``drop_near_duplicates``.
         threshold: Cosine above which two rows say the same.
         limit: Stop once so many rows are kept; the answer then covers the rows up to there.
     """
-    unit: Numbers = np.empty((0, 0))
-    kept_unit = None if vectors is None else np.empty(vectors.shape)
-    first_of: dict[str, int] = {}
+    unit = None if vectors is None else np.empty(vectors.shape)
+    near: dict[int, list[int]] = {}
+    first_of: dict[str | int, int] = {}
     original: list[int] = []
-    kept: list[int] = []
+    kept = 0
     for row, text_hash in enumerate(hashes):
-        if limit is not None and len(kept) == limit:
+        if limit is not None and kept == limit:
             break
+        if vectors is not None and unit is not None and row % _BLOCK == 0:
+            unit[row : row + _BLOCK] = _unit(vectors[row : row + _BLOCK])
+            near = _earlier_near(unit, row, threshold)
         same = row if text_hash is None else first_of.get(text_hash, row)
-        if vectors is not None and kept_unit is not None:
-            if row % _BLOCK == 0:
-                unit = _unit(vectors[row : row + _BLOCK])
-            near = _first_near(kept_unit[: len(kept)], unit[row % _BLOCK], threshold)
-            same = same if near is None else min(same, kept[near])
-            kept_unit[len(kept)] = unit[row % _BLOCK]  # overwritten by the next row where this one goes
+        same = min([same, *(other for other in near.get(row, ()) if original[other] == other)])
         original.append(same)
         if same == row:
-            kept.append(row)
+            kept += 1
             if text_hash is not None:
                 first_of[text_hash] = row
     return np.array(original, dtype=np.int64)
 
 
-def _first_near(kept: Numbers, row: Numbers, threshold: float) -> int | None:
-    """The first of the kept unit vectors with a cosine above the threshold to the row."""
+def _earlier_near(unit: Numbers, start: int, threshold: float) -> dict[int, list[int]]:
+    """By row of the block that starts there, the rows before it with a cosine above the threshold to it."""
+    block = unit[start : start + _BLOCK]
     # Not `@`: at this size BLAS threads cost more than the product, 8 ms against 1 on busy cores.
-    near = np.einsum("id,d->i", kept, row) > threshold
-    return int(near.argmax()) if near.any() else None
+    is_near = np.einsum("id,jd->ij", block, unit[: start + len(block)]) > threshold
+    found: dict[int, list[int]] = {}
+    for place, other in zip(*(axis.tolist() for axis in is_near.nonzero()), strict=True):
+        if other < start + place:
+            found.setdefault(start + place, []).append(other)
+    return found
 
 
 def _unit(vectors: Vectors) -> Numbers:

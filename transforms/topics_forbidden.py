@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -150,6 +150,19 @@ def forbidden(
                     parts = [text] if isinstance(text, str) else text
                     verdict[row] = any(is_mentioned(part, topics) for part in parts)
     return pl.Series("is_forbidden", verdict, dtype=pl.Boolean)
+
+
+def is_forbidden(row: Mapping[str, object], standing: Iterable[Standing]) -> bool:
+    """``forbidden`` of one row as plain values, for the online path."""
+    for one in standing:
+        wanted = one.subject.columns()
+        if one.subject.kind == "memory" or any(row.get(name) != value for name, value in wanted.items()):
+            continue
+        for text in map(row.get, TEXT_COLUMNS):
+            parts = text if isinstance(text, list) else [text]
+            if any(isinstance(part, str) and is_mentioned(part, one.forbidden_topics) for part in parts):
+                return True
+    return False
 
 
 def _concerned(frame: pl.DataFrame, standing: Iterable[Standing]) -> Iterator[tuple[int, tuple[str, ...]]]:

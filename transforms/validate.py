@@ -11,6 +11,7 @@ import polars as pl
 from transforms.errors import UsageError
 from transforms.policy import IngestPolicy, Policy
 from transforms.schemas import DRAFTS, INSTANT, KINDS, OUTCOMES, REFUSALS, RETENTION_TIERS
+from transforms.scopes import RESERVED_REASON, reserved_expr
 
 ROLES = {
     "user": "user",
@@ -164,7 +165,14 @@ def _parsed(raw: pl.Expr, timezone: str | None) -> pl.Expr:
     return pl.coalesce(*zoned, local.dt.convert_time_zone("UTC")).cast(INSTANT)
 
 
-def refuse(frame: pl.DataFrame, policy: Policy, as_of: datetime, timezone: str | None = None) -> pl.DataFrame:
+def refuse(
+    frame: pl.DataFrame,
+    policy: Policy,
+    as_of: datetime,
+    timezone: str | None = None,
+    *,
+    is_shared: bool = False,
+) -> pl.DataFrame:
     """Add ``reason`` and ``detail``: the first rule that a cleaned row breaks, null where none.
 
     Args:
@@ -172,8 +180,10 @@ def refuse(frame: pl.DataFrame, policy: Policy, as_of: datetime, timezone: str |
         policy: Limits.
         as_of: Events far after this instant are refused.
         timezone: The zone that naive times were read in, if any.
+        is_shared: Whether the rows were put into a shared scope (``transforms.scopes``), whose ids are
+            refused otherwise.
     """
-    rules = _rules(policy, as_of, timezone)
+    rules = [rule for rule in _rules(policy, as_of, timezone) if not is_shared or rule[0] != RESERVED_REASON]
     first = pl.coalesce(pl.when(broken).then(pl.lit(i, pl.Int8)) for i, (_, broken, _) in enumerate(rules))
     numbers = list(range(len(rules)))
     return (
@@ -211,6 +221,7 @@ def _id_rules(max_chars: int) -> list[Rule]:
     is_odd = pl.any_horizontal(pl.col(c).str.contains(_CONTROL_IN_ID).fill_null(False) for c in names)
     no_tenant = "The row names no tenant; pass --tenant as the default."
     return [
+        (RESERVED_REASON, reserved_expr(), "The tenant or agent is reserved for shared memory."),
         ("no_tenant", pl.col("tenant_id").is_null(), no_tenant),
         ("bad_id", is_long, f"An id is longer than {max_chars} characters."),
         ("bad_id", is_odd, "An id holds a control character."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lake import landing, tables
+from lake import landing, recall_segments, tables
 from lake.crypto.access import Keys, keys_of, require_outside
 from lake.crypto.keyring_record import RECORD as KEYRING_RECORD
 from lake.crypto.keyring_record import new_record, read_record
@@ -54,4 +54,5 @@ def encrypt(lake: Lake, keys: Keys) -> Lake:
 def _has_rows(lake: Lake) -> bool:
     if any(tables.data_files(lake, table) for table in STORED):
         return True
-    return any(entry.size_bytes for entry in lake.storage.entries(landing.PREFIX))
+    waiting = (landing.PREFIX, recall_segments.PREFIX)
+    return any(entry.size_bytes for prefix in waiting for entry in lake.storage.entries(prefix))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,21 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed the texts; the vector of a text does not depend on the texts beside it."""
+
+
+@runtime_checkable
+class QueryEmbedder(Protocol):
+    """An embedder that reads a query in another way than a text, by a prefix, say."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Embedded:
+        """Embed queries into the space of the texts."""
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Embedded:
+    """Embed queries the way the model expects them."""
+    if isinstance(embedder, QueryEmbedder):
+        return embedder.embed_queries(texts)
+    return embedder.embed(texts)
 
 
 def well_formed(text: str) -> str:

@@ -51,7 +51,10 @@ def clear(lake: Lake, wanted: Sequence[Table]) -> Cleared:
     return done
 
 
+_COUNTED = ("tables", "index", "landing", "recall_log")
+
+
 def totals(lake: Lake) -> tuple[int, int]:
-    """Files and bytes below the lake's tables, index and landing, dead ones among them."""
-    held = [e for prefix in ("tables", "index", "landing") for e in lake.storage.entries(prefix)]
+    """Files and bytes below the lake's tables, index, landing and recall log, dead ones among them."""
+    held = [e for prefix in _COUNTED for e in lake.storage.entries(prefix)]
     return len(held), sum(entry.size_bytes for entry in held)

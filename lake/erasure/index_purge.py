@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from lake.erasure.index_files import share, size_of
+from lake.erasure.index_purged import IndexPurged, Replaced
 from lake.erasure.index_rows import Removal, held_ids, without
 from lake.index import MAIN, Generation, Manifest, Pointer, TableEntry, load_manifest, scope_hash
 from lake.index_build import generations, remove_generation
@@ -32,49 +33,6 @@ _TOLERATED = frozenset({"coverage"})
 """Says that others' rows lack vectors, which no purge changes and which may not keep one waiting."""
 
 
-@dataclass(frozen=True)
-class IndexPurged:
-    """What a purge did.
-
-    Attributes:
-        generation: The live generation now; None where there is no index.
-        rows_before: Rows of the generation that was live.
-        rows_removed: Rows that went.
-        rows_added: Rows that came.
-        rows_after: Rows of the live generation.
-        tables_linked: Tables that held none of the rows.
-        tables_rewritten: Tables that did.
-        tables_removed: Tables of their own scope of which nothing is left.
-        files_linked: Files that were linked or copied.
-        bytes_rewritten: Bytes of new files.
-        generations_removed: All others: kept ones, those rolled back from, and strays.
-        files_removed: Their files; those that were linked into the new generation live on there.
-        bytes_removed: Bytes of these files.
-        seconds: Time it took.
-        checks: What the checks of the new generation say.
-    """
-
-    generation: str | None = None
-    rows_before: int = 0
-    rows_removed: int = 0
-    rows_added: int = 0
-    rows_after: int = 0
-    tables_linked: int = 0
-    tables_rewritten: int = 0
-    tables_removed: int = 0
-    files_linked: int = 0
-    bytes_rewritten: int = 0
-    generations_removed: int = 0
-    files_removed: int = 0
-    bytes_removed: int = 0
-    seconds: float = 0.0
-    checks: Mapping[str, str] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For certificates and ``--json``."""
-        return {**asdict(self), "seconds": round(self.seconds, 3)}
-
-
 def purge_index(
     lake: Lake,
     memory_ids: Collection[str],
@@ -82,6 +40,7 @@ def purge_index(
     policy: PublishPolicy,
     add: pl.DataFrame | None = None,
     inputs: Mapping[str, Any] | None = None,
+    twins: Mapping[str, Replaced] | None = None,
 ) -> IndexPurged:
     """Take rows out of the index, with all that was ever built from them, and put others in.
 
@@ -94,6 +53,8 @@ def purge_index(
         add: ``schemas.MEMORIES`` rows that come, with vectors of the index's space.
         inputs: What the new generation stands for (``flows.published.inputs_of``), so that the next
             publish finds nothing to do; None keeps those of the old one, and the next publish builds.
+        twins: Of each vector space whose twin of the live generation is kept, the same for that; a twin of
+            any other space goes.
 
     Raises:
         LakeError: The live generation cannot be read; publish anew (``--force``), then purge.
@@ -103,15 +64,40 @@ def purge_index(
     began = time.perf_counter()
     pointer = readable_pointer(lake)
     if pointer is None:
-        return _finished(lake, IndexPurged(), began)
-    done = _without_strays(lake, IndexPurged(), {pointer.generation, *pointer.history})
-    manifest = load_manifest(lake, pointer.generation)
+        return replace(_without_strays(lake, IndexPurged(), ()), seconds=time.perf_counter() - began)
+    done = _without_strays(lake, IndexPurged(), pointer.kept())
     ids = pa.array(sorted(memory_ids), pa.string())
+    done = _purged(lake, pointer.generation, ids, Replaced(add, inputs), policy, pointer, done)
+    live = str(done.generation)
+    purged = {}
+    for space, replaced in (twins or {}).items():
+        twin = pointer.twin(space)
+        if twin is not None:
+            told = _purged(lake, twin, ids, replaced, policy, pointer, IndexPurged())
+            purged[space] = str(told.generation)
+            done = replace(done, bytes_rewritten=done.bytes_rewritten + told.bytes_rewritten)
+    write_pointer(lake, Pointer(live, (live,)).with_twins({live: purged}))
+    whole = _without_strays(lake, done, {live, *purged.values()})
+    return replace(whole, seconds=time.perf_counter() - began)
+
+
+def _purged(
+    lake: Lake,
+    generation: str,
+    ids: pa.Array,
+    replaced: Replaced,
+    policy: PublishPolicy,
+    pointer: Pointer,
+    done: IndexPurged,
+) -> IndexPurged:
+    """One generation without the rows, under a new name where it held any; nothing points to it yet."""
+    add, inputs = replaced.add, replaced.inputs
+    manifest = load_manifest(lake, generation)
     held = {entry.name: held_ids(lake, manifest.generation, entry, ids) for entry in manifest.tables}
     added = _by_table(manifest, MEMORIES.empty() if add is None else MEMORIES.conform(add))
     done = replace(done, generation=manifest.generation, rows_before=manifest.rows, rows_after=manifest.rows)
     if any(held.values()) or added:
-        name = f"gen-{max(map(number_of, _held(lake) | set(pointer.history))) + 1:06d}"
+        name = f"gen-{max(map(number_of, _held(lake) | pointer.kept())) + 1:06d}"
         try:
             done = _build(lake, manifest, name, ids, held, added, policy, inputs, done)
         except SlowwaveError:
@@ -119,17 +105,10 @@ def purge_index(
             raise
     elif inputs is not None and manifest.inputs != inputs:
         _save(lake, replace(manifest, inputs=dict(inputs)))
-    write_pointer(lake, Pointer(str(done.generation), (str(done.generation),)))
-    return _finished(lake, done, began)
+    return done
 
 
-def _finished(lake: Lake, done: IndexPurged, began: float) -> IndexPurged:
-    """Remove every generation but the live one, and tell how many went."""
-    whole = _without_strays(lake, done, {done.generation})
-    return replace(whole, seconds=time.perf_counter() - began)
-
-
-def _without_strays(lake: Lake, done: IndexPurged, kept: Collection[str | None]) -> IndexPurged:
+def _without_strays(lake: Lake, done: IndexPurged, kept: Collection[str]) -> IndexPurged:
     """Remove all generations but these, and add up what went.
 
     Raises:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lake.erasure.index_files import share, size_of
 from lake.faults import storage_fault
 from lake.index import MAIN, TableEntry
-from lake.index_build import ROWS_PER_FILE, index_main, index_own, index_schema, to_batch
+from lake.index_build import ROWS_PER_FILE, index_main, index_own, to_batch
 from lake.lake import Lake
 
 _BATCH_ROWS = 8192
@@ -133,9 +133,9 @@ def _write(
     names = {f"data/{file.path}" for metadata in whole for file in metadata.files}
     prefix = f"index/{source}/{entry.name}.lance"
     shared = share(lake, prefix, f"index/{target}/{entry.name}.lance", names) if names else (0, 0)
-    schema = index_schema(dimensions)
+    schema = old.schema  # of an older layout where an older version published it
     touched = [fragment for fragment in fragments if fragment.fragment_id in held]
-    reader = pa.RecordBatchReader.from_batches(schema, _remaining(touched, ids, added, dimensions))
+    reader = pa.RecordBatchReader.from_batches(schema, _remaining(touched, ids, added, dimensions, schema))
     fresh = write_fragments(reader, uri, schema, mode="create", max_rows_per_file=ROWS_PER_FILE)
     kept = [*whole, *(metadata for metadata in fresh if metadata.physical_rows)]
     lance.LanceDataset.commit(uri, lance.LanceOperation.Overwrite(schema, kept))
@@ -143,10 +143,10 @@ def _write(
 
 
 def _remaining(
-    fragments: list[Any], ids: pa.Array, added: pl.DataFrame, dimensions: int
+    fragments: list[Any], ids: pa.Array, added: pl.DataFrame, dimensions: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for fragment in fragments:
         for batch in fragment.to_batches(batch_size=_BATCH_ROWS):
             yield batch.filter(pc.invert(pc.is_in(batch["memory_id"], ids)))
     if added.height:
-        yield to_batch(added, dimensions)
+        yield to_batch(added, dimensions).select(schema.names)

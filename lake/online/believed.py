@@ -17,8 +17,8 @@ from lake.lake import Lake
 from lake.rights import standing
 from lake.scope import Scope
 from lake.vectors import vectors_of
-from transforms.derived_memories import derived_memories, hashed, live_rows
-from transforms.embedding import with_text_hash
+from transforms.derived_memories import derived_memories, live_rows
+from transforms.embedding import hashed_texts, with_text_hash
 from transforms.errors import UsageError
 from transforms.forgetting.access import fold
 from transforms.forgetting.due import Wishes
@@ -54,8 +54,8 @@ def believed(lake: Lake, scope: Scope, policy: Policy, at: datetime, space: str)
         space: Vector space of the vectors.
 
     Returns:
-        ``schemas.MEMORIES`` and ``text_hash``, sorted as the index is; a row whose text has no vector
-        carries an empty one.
+        ``schemas.MEMORIES`` and ``embedding_text``, sorted as the index is; a row whose text has no
+        vector carries an empty one.
 
     Raises:
         UsageError: The scope holds more episodes than ``recall.as_of_rows``.
@@ -63,25 +63,26 @@ def believed(lake: Lake, scope: Scope, policy: Policy, at: datetime, space: str)
     told = [one for one in standing.load_all(lake) if one.subject.tenant == scope.tenant]
     wishes = Wishes(periods(told), pins(told))
     served = live(_episodes(lake, scope, policy, at), policy, at, wishes)
-    texts = with_text_hash(served, policy.embed.max_text_chars).drop("embedding_text")
+    most = policy.embed.max_text_chars
+    texts = with_text_hash(served, most)
     derived = {
-        table.name: hashed(live_rows(rows, table, policy, at, wishes), table, policy)
+        table.name: hashed_texts(live_rows(rows, table, policy, at, wishes), table, most)
         for table, rows in _derived(lake, scope, policy, at, space)
     }
     hashes = pl.concat([texts.select("text_hash"), *(rows.select("text_hash") for rows in derived.values())])
     vectors = vectors_of(lake, [lake.bucket(scope.tenant)], space, hashes)
     everybody = Scope(scope.tenant, is_tenant_wide=True)  # a memory is recalled by others than its owner
     access = fold(_mine(lake, everybody, RECALLS), policy.decay, at).collect()
-    made = [_with_hash(memories(texts, vectors, policy, at, access, wishes), texts, "episode_id")]
+    made = [_with_text(memories(texts, vectors, policy, at, access, wishes), texts, "episode_id")]
     for table in (FACTS, SUMMARIES, PROCEDURES):
         if table.name in derived:
             rows = derived[table.name]
-            made.append(_with_hash(derived_memories(rows, vectors, table, access), rows, table.key[0]))
+            made.append(_with_text(derived_memories(rows, vectors, table, access, texts), rows, table.key[0]))
     return pl.concat(made).sort(MEMORIES.sort_by)
 
 
-def _with_hash(made: pl.DataFrame, texts: pl.DataFrame, key: str) -> pl.DataFrame:
-    names = texts.select(memory_id=key, text_hash="text_hash")
+def _with_text(made: pl.DataFrame, texts: pl.DataFrame, key: str) -> pl.DataFrame:
+    names = texts.select("embedding_text", memory_id=key)
     return made.join(names, on="memory_id", how="left", maintain_order="left")
 
 

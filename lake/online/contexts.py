@@ -17,6 +17,7 @@ from lake.online.asked import Asked
 from lake.tokens import count_tokens, truncate_tokens
 from transforms import scoring
 from transforms.errors import UsageError
+from transforms.floor import REASON, Floor, below
 from transforms.packing import available_tokens, pack
 from transforms.policy_recall import CONTEXT_PRESETS, ContextPolicy
 
@@ -78,7 +79,7 @@ def packed(
     policy: ContextPolicy,
     tokens: int,
     *,
-    floor: float,
+    floor: Floor,
     base: Sequence[Mapping[str, Any]] = (),
     working: Sequence[Mapping[str, Any]] = (),
 ) -> Context:
@@ -89,12 +90,16 @@ def packed(
         asked: The search.
         policy: Shares, and when a row is summarised.
         tokens: The budget.
-        floor: Least relevance of what is packed.
+        floor: What a row must reach to be packed, unless the route asked for it or for a time.
         base: Facts that every context of this scope begins with, those to be kept first before the
             others: ``schemas.MEMORIES``, instants in microseconds.
         working: Rows of the open session, in the same shape.
     """
     kept, repeated = ranked.frames()
+    if not _is_about_time(ranked):
+        is_below = below(kept, floor, _named(ranked))
+        far = kept.filter(is_below).with_columns(reason=pl.lit(REASON), duplicate_of=pl.lit(None, pl.String))
+        kept, repeated = kept.filter(~is_below), pl.concat([repeated, far.select(repeated.columns)])
     if working:
         open_rows = _frame(working, asked)
         kept = pl.concat([open_rows, kept.filter(~_is_in(kept, open_rows)).select(open_rows.columns)])
@@ -110,11 +115,26 @@ def packed(
             budget_tokens=tokens,
             count=lambda texts: count_tokens(texts, policy.encoding),
             shorten=lambda text, limit: truncate_tokens(text, limit, policy.encoding),
-            relevance_floor=floor,
+            relevance_floor=floor.relevance,
             already_dropped=repeated,
             base=first,
         )
     )
+
+
+def _is_about_time(ranked: Ranked) -> bool:
+    """Whether the question names a time, which tells more of a row than its cosine."""
+    route = ranked.route
+    return route is not None and bool(route.ranges or route.sessions or route.is_newest_first)
+
+
+def _named(ranked: Ranked) -> list[str]:
+    """Ids of the rows that the route fetched, whatever their similarity."""
+    return [
+        row["memory_id"]
+        for row, told in zip(ranked.found.rows, ranked.routes, strict=False)
+        if "least" in told
+    ]
 
 
 def _is_in(rows: pl.DataFrame, others: pl.DataFrame) -> pl.Series:

@@ -5,15 +5,18 @@ Of a row that is turned away nothing is kept, not even in quarantine: its reason
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from lake.lake import Lake
 from lake.rights import standing, tombstones
+from lake.rights.refusals import scope_of
 from lake.rights.tombstones import Tombstones
 from transforms.standing import Standing
-from transforms.topics_forbidden import forbidden
+from transforms.topics_forbidden import forbidden, is_forbidden
 
 FORBIDDEN_TOPIC = "forbidden_topic"
 DETAILS = {
@@ -48,6 +51,13 @@ class Admission:
         is_forbidden = forbidden(frame, self.forbidding)
         reason = pl.when(is_forbidden).then(pl.lit(FORBIDDEN_TOPIC))
         return pl.select(pl.coalesce(marks, reason).alias("reason")).to_series()
+
+    def reason(self, row: Mapping[str, Any]) -> str | None:
+        """``reasons`` of one row as plain values, for the online path."""
+        mark = self.tombstones.mark_of(scope_of(row), row.get("event_at"), row.get("episode_id"))
+        if mark is None and self.forbidding and is_forbidden(row, self.forbidding):
+            return FORBIDDEN_TOPIC
+        return mark
 
     def may_change(self, reason: str) -> bool:
         """Whether a row turned away for the reason may be let in later, when its subject takes it back."""

@@ -78,6 +78,11 @@ class Tombstones:
         """Whether one of them may still be lifted or bounded, so that refused rows may come in later."""
         return any(one.is_open for one in self._held.values())
 
+    @property
+    def is_erasing_memories(self) -> bool:
+        """Whether an erasure of a single memory is not through yet."""
+        return self._has_memories and any(one.kind == "memory" and one.is_open for one in self._held.values())
+
     def of(self, subject: Subject) -> Tombstone | None:
         """The tombstone of a subject itself."""
         return self._held.get(subject_hash(self._key, subject))
@@ -119,6 +124,19 @@ class Tombstones:
             if known[tenant, ref] if (tenant, ref) in known else self._memory_mark(tenant, ref):
                 return True
         return name not in memory["source_refs"] and self._memory_mark(tenant, name) is not None
+
+    def until_us(self, scope: RowScope) -> int | None:
+        """Up to which event, in microseconds since 1970, rows of a scope are refused; None: none is.
+
+        Tombstones of single memories are not looked at.
+        """
+        limits = [limit for limit in _latest(self._owning(scope)) if limit is not None]
+        return (max(limits) - _EPOCH) // timedelta(microseconds=1) if limits else None
+
+    @property
+    def has_memories(self) -> bool:
+        """Whether single memories are refused, too."""
+        return self._has_memories
 
     def marks(self, frame: pl.DataFrame) -> pl.Series:
         """``mark_of`` each row of a frame, as strings; null for rows that are not refused.

@@ -49,6 +49,14 @@ def test_agent_builders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         check(printed)
 
 
+def test_sharing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        printed = run_page("sharing.md")
+        assert len(printed) == 2
+        check(printed)
+
+
 def test_compliance_officers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's commands on a small lake, then its snippets on what they wrote."""
     monkeypatch.chdir(tmp_path)

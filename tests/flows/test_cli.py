@@ -35,6 +35,7 @@ VERBS = (
     "nightly",
     "recall",
     "context",
+    "used",
     "facts",
     "explain",
     "status",

@@ -49,9 +49,17 @@ def test_one_number_of_a_section_is_set_and_the_others_stay(tmp_path: Path) -> N
     ("text", "told"),
     [
         (
-            "[recall]\nrecency_wieght = 0.1\n",
-            "unknown key recall.recency_wieght, did you mean recency_weight?",
+            "[recall]\nwieghts = 'two'\n",
+            "unknown key recall.wieghts, did you mean weights?",
         ),
+        ("[recall]\nweights = 'tow'\n", "recall.weights: unknown name tow, did you mean two?"),
+        ("[recall.weights]\nrelevance = 0.7\n", "recall.weights: the weights sum to 0.7, not 1"),
+        (
+            "[recall.agents.planner]\nrelevance = 1.5\n",
+            "recall.agents.planner: relevance: Input should be less than or equal to 1",
+        ),
+        ("[recall.agents]\nplanner = 'four'\n", "recall.agents.planner: unknown name four, did you mean five?"),
+        ("[recall]\nweights = 5\n", "recall.weights"),
         ("[ingets]\nbatch_rows = 1\n", "unknown key ingets, did you mean ingest?"),
         ("lakes = 'x'\n", "unknown key lakes, did you mean lake?"),
         ("[embedder]\ndimension = 8\n", "unknown key embedder.dimension, did you mean dimensions?"),

@@ -26,6 +26,7 @@ from lake.lake import Lake
 from lake.scope import Filters, Scope, predicate
 from tests.lake.recalled import DIMENSIONS, NOW, make_lake
 from tests.lake.test_index_checks import built, memories
+from transforms.declarations import fact_columns
 from transforms.errors import LakeError, UsageError
 from transforms.schemas import INSTANT, MEMORIES
 
@@ -48,11 +49,27 @@ def names(generation: Generation, scope: Scope, filters: Filters | None = None, 
 def test_a_batch_holds_the_memory_whole_in_its_payload() -> None:
     rows = memories(5, role="user", speaker='Ansa "the" 🦊\n', outcome="success", expires_at=None)
     batch = to_batch(rows, DIMENSIONS)
-    assert set(batch.schema.names) == {*PLAIN_COLUMNS, "payload"}
+    assert set(batch.schema.names) == {*PLAIN_COLUMNS, "record", "terms", "payload"}
     expected = rows.with_columns(pl.col(INSTANT).to_physical()).select(PAYLOAD_COLUMNS).to_dicts()
-    assert [orjson.loads(text) for text in batch["payload"].to_pylist()] == expected
+    told = [orjson.loads(text) for text in batch["payload"].to_pylist()]
+    nothing = {column.name: None for column in fact_columns()}
+    assert not nothing.keys() & told[0].keys(), "keys of a fact, where it is none"
+    assert [{**row, **nothing} for row in told] == expected
     kept = np.array(batch["vector"].to_pylist(), np.float32)
     assert np.abs(kept - vector_matrix(rows["vector"], DIMENSIONS)).max() < 1e-3
+
+
+def test_the_payload_of_a_fact_holds_its_keys_and_no_text_can_pass_for_them() -> None:
+    told = ',"subject":null,"predicate":null,"aspect":null,"object":null,"polarity":null,"confidence":null}'
+    rows = memories(2, text=told, speaker=told).with_columns(
+        pl.Series("subject", ["user", None]),
+        pl.Series("object", [told, None]),
+        pl.Series("confidence", [0.5, None], pl.Float32),
+    )
+    first, second = (orjson.loads(text) for text in to_batch(rows, DIMENSIONS)["payload"].to_pylist())
+    assert (first["subject"], first["object"], first["aspect"], first["confidence"]) == ("user", told, None, 0.5)
+    assert second["text"] == second["speaker"] == told
+    assert "subject" not in second
 
 
 def test_an_empty_vector_becomes_zeros_in_its_place() -> None:

@@ -57,6 +57,7 @@ def memories(
     names = [f"{tenant}-{user}-{i:05d}" for i in range(count)]
     columns = {
         "memory_id": names,
+        **{column.name: None for column in MEMORIES.columns if column.is_nullable},
         "tenant_id": tenant,
         "user_id": user,
         "agent_id": "a",

@@ -208,7 +208,7 @@ def test_the_predicate_always_starts_with_tenant_and_never_holds_a_bare_value(
 
 def test_the_index_alone_keeps_scopes_apart_in_both_searches(planted: Planted) -> None:
     """The store's own predicate, without anything recall does afterwards."""
-    generation = planted.recall._index._live(None)
+    generation = planted.recall._searcher.index.live(None)
     assert generation
     for row in planted_scopes()[:60:7]:
         scope = Scope(row.tenant_id, row.user_id, row.agent_id)

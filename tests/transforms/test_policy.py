@@ -42,8 +42,7 @@ def test_the_published_numbers_are_the_defaults() -> None:
         "long_term": 365 * day,
         "permanent": 3 * 365 * day,
     }
-    weights = {name: getattr(policy.recall, f"{name}_weight") for name in
-               ("relevance", "recency", "importance", "frequency", "type")}  # fmt: skip
+    weights = policy.recall.weights_for(None).model_dump()
     assert weights == {"relevance": 0.35, "recency": 0.2, "importance": 0.2, "frequency": 0.1, "type": 0.15}
     assert policy.context.shares == {"working": 0.4, "semantic": 0.25, "episodic": 0.2, "procedural": 0.15}
     lives = {k: v for k, v in policy.decay.half_life_days.items() if v}
@@ -121,11 +120,15 @@ def test_every_number_of_the_policy_is_among_those_tried() -> None:
         "summaries.retention_tier",
         "decay.half_life_days",
         "decay.refresh",
+        "recall.agents",
         "recall.type_bonus",
         "recall.relevance_floor",
+        "recall.weights",
         "recall.max_sensitivity",
         "context.shares",
         "context.encoding",
+        "working.row_tier",
+        "working.state_tier",
         "run.on_busy",
     }
 

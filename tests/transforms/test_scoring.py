@@ -7,6 +7,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -17,7 +18,8 @@ from transforms.policy import Policy
 from transforms.policy_recall import RecallPolicy
 from transforms.policy_retention import DecayPolicy
 from transforms.schemas import MEMORIES
-from transforms.scoring import FACTORS, score
+from transforms.scoring import FACTORS, closeness, score, score_columns
+from transforms.weights import weights_of
 
 AS_OF = datetime(2026, 3, 31, tzinfo=UTC)
 SCHEMA = {
@@ -43,11 +45,11 @@ PLAIN: dict[str, Any] = {
     "bm25": None,
 }
 WEIGHTS = {
-    "relevance_weight": "relevance",
-    "recency_weight": "recency",
-    "importance_weight": "importance_factor",
-    "frequency_weight": "frequency",
-    "type_weight": "type_factor",
+    "relevance": "relevance",
+    "recency": "recency",
+    "importance": "importance_factor",
+    "frequency": "frequency",
+    "type": "type_factor",
 }
 
 
@@ -59,7 +61,7 @@ def frame(*rows: dict[str, Any]) -> pl.DataFrame:
 def only(weight: str) -> Policy:
     """A policy in which one weight is 1 and the others 0."""
     weights = {name: float(name == weight) for name in WEIGHTS}
-    return Policy(recall=RecallPolicy.model_validate(weights))
+    return Policy(recall=RecallPolicy.model_validate({"weights": weights}))
 
 
 def factor(name: str, *rows: dict[str, Any], policy: Policy | None = None) -> list[float]:
@@ -68,12 +70,17 @@ def factor(name: str, *rows: dict[str, Any], policy: Policy | None = None) -> li
 
 
 def score_oracle(rows: list[dict[str, Any]], policy: Policy, as_of: datetime) -> list[dict[str, Any]]:
-    recall, decay = policy.recall, policy.decay
+    recall, decay, weights = policy.recall, policy.decay, policy.recall.weights_for(None)
     best = max((row["bm25"] for row in rows if row["bm25"] is not None), default=0.0)
+    texts = [(row["bm25"] or 0.0) / best if best > 0 else 0.0 for row in rows]
+    relevances = [
+        recall.vector_share * max(row["cosine"] or 0.0, 0.0) + (1 - recall.vector_share) * text
+        for row, text in zip(rows, texts, strict=True)
+    ]
+    top = max(relevances, default=0.0)
     out = []
-    for row in rows:
-        text = (row["bm25"] or 0.0) / best if best > 0 else 0.0
-        relevance = recall.vector_share * max(row["cosine"] or 0.0, 0.0) + (1 - recall.vector_share) * text
+    for row, relevance in zip(rows, relevances, strict=True):
+        near = (relevance / top) ** recall.closeness_power if top > 0 else 1.0
         half_lives = decay.half_life_days
         kind = row["kind"] if row["kind"] in half_lives else "conversation"
         half_life = half_lives[kind]
@@ -83,12 +90,15 @@ def score_oracle(rows: list[dict[str, Any]], policy: Policy, as_of: datetime) ->
         importance = min(1.0, row["importance"] + boost)
         frequency = min(1.0, math.log(1 + row["access_count"]) / math.log(decay.frequency_scale))
         bonus = recall.type_bonus.get(row["tier"], 0.0)
+        recency, importance, frequency, bonus = (
+            near * value for value in (recency, importance, frequency, bonus)
+        )
         total = (
-            recall.relevance_weight * relevance
-            + recall.recency_weight * recency
-            + recall.importance_weight * importance
-            + recall.frequency_weight * frequency
-            + recall.type_weight * bonus
+            weights.relevance * relevance
+            + weights.recency * recency
+            + weights.importance * importance
+            + weights.frequency * frequency
+            + weights.type * bonus
         )
         values = (relevance, recency, importance, frequency, bonus)
         out.append({**row, **dict(zip(FACTORS, values, strict=True)), "score": min(total, 1.0)})
@@ -115,7 +125,11 @@ ROW = st.fixed_dictionaries(
 def policies(draw: st.DrawFn) -> Policy:
     parts = draw(st.lists(st.integers(0, 20), min_size=5, max_size=5).filter(any))
     weights = {name: part / sum(parts) for name, part in zip(WEIGHTS, parts, strict=True)}
-    recall = {**weights, "vector_share": draw(st.floats(0, 1)), "success_boost": draw(st.floats(0, 1))}
+    recall = {
+        "weights": weights,
+        "vector_share": draw(st.floats(0, 1)),
+        "success_boost": draw(st.floats(0, 1)),
+    }
     decay = DecayPolicy(frequency_scale=draw(st.floats(1.5, 500)))
     return Policy(recall=RecallPolicy.model_validate(recall), decay=decay)
 
@@ -166,7 +180,7 @@ def test_moving_a_weight_moves_the_score(weight: str) -> None:
     scores = set()
     for part in (0.0, 0.5, 1.0):
         weights = {name: part if name == weight else (1 - part) / 4 for name in WEIGHTS}
-        policy = Policy(recall=RecallPolicy.model_validate(weights))
+        policy = Policy(recall=RecallPolicy.model_validate({"weights": weights}))
         scores.add(round(score(frame(row), policy=policy, as_of=AS_OF)["score"].item(), 6))
     assert len(scores) == 3
 
@@ -201,10 +215,10 @@ def test_no_worse_in_any_factor_is_never_ranked_lower(a: dict[str, Any], b: dict
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([{"cosine": 0.5, "bm25": None}], [0.35]),
-        ([{"cosine": None, "bm25": 8.0}, {"cosine": 1.0, "bm25": 4.0}], [0.3, 0.85]),
+        ([{"cosine": 0.5, "bm25": None}], [0.15]),
+        ([{"cosine": None, "bm25": 8.0}, {"cosine": 1.0, "bm25": 4.0}], [0.7, 0.65]),
         ([{"cosine": -0.5, "bm25": None}], [0.0]),
-        ([{"cosine": math.nan, "bm25": math.nan}, {"bm25": 2.0}], [0.0, 0.65]),
+        ([{"cosine": math.nan, "bm25": math.nan}, {"bm25": 2.0}], [0.0, 0.85]),
         ([{"cosine": None, "bm25": 0.0}], [0.0]),
     ],
 )
@@ -214,7 +228,7 @@ def test_relevance(rows: list[dict[str, Any]], expected: list[float]) -> None:
 
 def test_candidates_of_one_search_only_may_have_an_untyped_column() -> None:
     rows = frame({"cosine": None, "bm25": 3.0}).with_columns(cosine=pl.lit(None))
-    assert score(rows, policy=Policy(), as_of=AS_OF)["relevance"].to_list() == pytest.approx([0.3])
+    assert score(rows, policy=Policy(), as_of=AS_OF)["relevance"].to_list() == pytest.approx([0.7])
 
 
 @pytest.mark.parametrize(
@@ -274,3 +288,45 @@ def test_impossible_values_are_named() -> None:
     for decay in (made(half_life_days={"conversation": 0.0}), made(frequency_scale=1.0)):
         with pytest.raises(ConfigError, match="decay"):
             score(frame({}), policy=Policy(decay=decay), as_of=AS_OF)
+
+
+def test_recency_lifts_a_row_that_is_about_the_question_and_no_stranger() -> None:
+    old = {"relevance": 0.8, "age": 90}
+    near = {"relevance": 0.75, "age": 1}
+    stranger = {"relevance": 0.3, "age": 0}
+    rows = (old, near, stranger)
+
+    def order(power: float, is_about: bool = True) -> list[int]:
+        columns = {
+            "relevance": np.array([row["relevance"] for row in rows]),
+            "importance": np.full(3, 0.4),
+            "access_count": np.zeros(3),
+            "seen_us": np.array(
+                [(AS_OF - timedelta(days=row["age"])).timestamp() * 1e6 for row in rows], np.int64
+            ),
+            "kind": ["conversation"] * 3,
+            "tier": ["episodic"] * 3,
+            "outcome": [None] * 3,
+        }
+        policy = Policy(recall=RecallPolicy(closeness_power=power))
+        scored = score_columns(columns, policy=policy, as_of=AS_OF, is_about=is_about)
+        assert scored["score"] == pytest.approx(
+            sum(w * scored[f] for w, f in zip(weights_of("five").values(), FACTORS, strict=True))
+        )
+        return np.argsort(-scored["score"]).tolist()
+
+    assert order(6.0) == [1, 0, 2]
+    assert order(0.0) == [1, 2, 0]  # a plain sum: yesterday's small talk before the old answer
+    assert order(6.0, is_about=False) == [1, 2, 0]
+
+
+@given(st.lists(st.floats(0, 1), max_size=20), st.floats(0, 20))
+def test_closeness_is_1_for_the_best_and_rises_with_relevance(values: list[float], power: float) -> None:
+    found = closeness(np.array(values), power)
+    assert ((found >= 0) & (found <= 1)).all()
+    if values and max(values) > 0:
+        assert found[int(np.argmax(values))] == 1
+        ordered = found[np.argsort(values, kind="stable")]
+        assert (np.diff(ordered) >= 0).all()
+    else:
+        assert (found == 1).all()

@@ -25,7 +25,8 @@ def fold(recalls: pl.LazyFrame, decay: DecayPolicy, as_of: datetime) -> pl.LazyF
     """Accesses of each memory until an instant.
 
     Within one session the first recall counts and no other: an agent that asks again in a loop makes no
-    memory young or popular. A call outside any session is a session of its own.
+    memory young or popular. A call outside any session is a session of its own. A candidate that was not
+    given to the caller was not accessed.
 
     Args:
         recalls: ``schemas.RECALLS``.
@@ -38,7 +39,7 @@ def fold(recalls: pl.LazyFrame, decay: DecayPolicy, as_of: datetime) -> pl.LazyF
     Raises:
         UsageError: The as-of has no time zone.
     """
-    known = recalls.filter(pl.col("recalled_at") <= retention.instant(as_of))
+    known = recalls.filter(pl.col("recalled_at") <= retention.instant(as_of), "is_returned")
     if decay.refresh == "used":
         known = known.filter(pl.col("is_used").fill_null(False))
     alone = pl.when(pl.col("session_id").is_null()).then("call_id")

@@ -107,6 +107,18 @@ _ARABIC = """
 بعد قبل ثم أو و يا نعم شكرا شكرًا فضلك حسنا حسنًا أيضا أيضًا كما لكن إذا عند عندي لي لك
 """
 
+BY_LANGUAGE: dict[str, frozenset[str]] = {
+    "english": frozenset(_ENGLISH.split()),
+    "german": frozenset(_GERMAN.split()),
+    "french": frozenset(_FRENCH.split()),
+    "spanish": frozenset(_SPANISH.split()),
+    "italian": frozenset(_ITALIAN.split()),
+    "portuguese": frozenset(_PORTUGUESE.split()),
+    "dutch": frozenset(_DUTCH.split()),
+    "russian": frozenset(_RUSSIAN.split()),
+}
+"""The words of grammar of a language, by the name that its stemmer goes by."""
+
 STOP_WORDS = frozenset(
     " ".join(
         (

@@ -23,7 +23,8 @@ from lake.index import Generation, load_manifest, read_pointer, scope_hash
 from lake.index_build import generations
 from lake.index_record import POINTER, Manifest, Pointer, write_pointer
 from lake.lake import Lake
-from lake.live_index import LiveIndex
+from lake.online.asked import Asked
+from lake.online.searcher import Searcher
 from lake.readback.read_back import Needles, ReadBack, read_back
 from lake.scope import Filters, Scope, predicate
 from lake.storage import LocalStorage
@@ -32,7 +33,7 @@ from tests.lake.recalled import DIMENSIONS, NOW, WordEmbedder, make_lake
 from tests.lake.test_index_checks import built, memories
 from transforms.embedding import vector_space
 from transforms.errors import CheckError, LakeError, SlowwaveError
-from transforms.policy import PublishPolicy
+from transforms.policy import Policy, PublishPolicy
 from transforms.schemas import MEMORIES
 
 POLICY = PublishPolicy(check_queries=5)
@@ -270,15 +271,16 @@ def test_readers_go_on_while_rows_are_purged(lake: Lake) -> None:
     stop, faults, rounds = threading.Event(), [], []
 
     def read() -> None:
-        index = LiveIndex(lake, WordEmbedder)
+        searcher = Searcher(lake, Policy(), WordEmbedder)
         query = np.ones(DIMENSIONS, np.float32) / DIMENSIONS**0.5
+        asked = Asked("violin", query, (Scope("t", "ben"),), Filters(NOW), Policy(), 50)
         while not stop.is_set():
             try:
-                _, found = index.candidates("violin", query, Scope("t", "ben"), Filters(NOW), 50)
+                found = searcher.ranked(asked)
             except SlowwaveError as error:
                 faults.append(error)
                 return
-            rounds.append(-1 if found is None else len(found.rows))
+            rounds.append(len(found.found.rows))
 
     threads = [threading.Thread(target=read) for _ in range(2)]
     for thread in threads:
