@@ -19,6 +19,7 @@ GROUPS = (
     "night",
     "recall",
     "landing",
+    "working",
     "sleep",
     "topics",
     "reconcile",
@@ -26,6 +27,7 @@ GROUPS = (
     "erase",
     "readback",
     "encryption",
+    "concurrency",
 )
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
@@ -118,6 +120,14 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.encryption import run as run_encryption
 
         run_encryption(emit, folder, size)
+    elif group == "working":
+        from benchmarks.working import run as run_working
+
+        run_working(emit)
+    elif group == "concurrency":
+        from benchmarks.concurrency import run as run_concurrency
+
+        run_concurrency(emit)
     else:
         from benchmarks.landing import run as run_landing
 

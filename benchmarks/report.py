@@ -38,6 +38,7 @@ GROUPS = {
     "erase": "Erasure of one user over twelve months, beside a full rewrite, with its verification",
     "readback": "Reading everything back, and taking rows out of an index, beside their floors",
     "encryption": "Encryption at rest: a plain and a sealed lake in one run",
+    "concurrency": "Readers of many threads and processes while writers publish, retain and erase",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
 

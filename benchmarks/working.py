@@ -7,6 +7,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from lake import landing
@@ -61,7 +63,7 @@ def _crowd(lake: Lake) -> list[float]:
         session.rows()
         opened.append(time.perf_counter() - began)
         for turn in range(3):
-            session.add("user", f"Turn {turn}: the flight to Lisbon leaves at nine. " + "word " * (number % 40))
+            session.add("user", f"Turn {turn}: the flight leaves at nine. " + "word " * (number % 40))
     return opened
 
 
@@ -78,17 +80,22 @@ def _warm(lake: Lake) -> tuple[list[float], list[float], list[float]]:
     states: list[float] = []
     for turn in range(TURNS):
         session = sessions[turn % len(sessions)]
-        link = f"call_{turn}"
-        for act in (
-            lambda: session.add("user", f"Is there a room with a view of the sea in week {turn}?"),
-            lambda: session.add_tool_call("search", {"week": turn}, call_id=link),
-            lambda: session.add_tool_result(link, f"We found {turn} rooms. " + "room " * 40, name="search"),
-            lambda: session.add("assistant", f"We decided on the room of week {turn} with breakfast."),
-        ):
+        for act in _turn(session, turn):
             _timed(act, writes)
             _timed(session.messages, reads)
-        _timed(lambda: session.note(f"week {turn} is booked"), states)
+        _timed(partial(session.note, f"week {turn} is booked"), states)
     return writes, reads, states
+
+
+def _turn(session: Session, turn: int) -> list[Callable[[], object]]:
+    """The writes of a turn."""
+    link, found = f"call_{turn}", f"We found {turn} rooms. " + "room " * 40
+    return [
+        partial(session.add, "user", f"Is there a room with a view of the sea in week {turn}?"),
+        partial(session.add_tool_call, "search", {"week": turn}, call_id=link),
+        partial(session.add_tool_result, link, found, name="search"),
+        partial(session.add, "assistant", f"We decided on the room of week {turn} with breakfast."),
+    ]
 
 
 def _timed(act: Callable[[], object], into: list[float]) -> None:
@@ -120,7 +127,7 @@ def first(uri: str, times: list[float]) -> None:
     ):
         act()
         times.append(time.perf_counter())
-    print(*(after - before for before, after in zip(times[:-1], times[1:], strict=True)))
+    print(*(after - before for before, after in pairwise(times)))
 
 
 def _middle(times: list[float]) -> float:

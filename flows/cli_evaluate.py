@@ -39,6 +39,11 @@ def add(verb: Callable[..., argparse.ArgumentParser], scope: argparse.ArgumentPa
     evaluate.add_argument(
         "--no-price", action="store_true", help="do not measure what the retention of the policy costs"
     )
+    evaluate.add_argument(
+        "--context",
+        action="store_true",
+        help="pack a context for each question, too: what it holds of the answer",
+    )
     evaluate.add_argument("--against", metavar="FILE", help="compare with an earlier result of this command")
     evaluate.add_argument(
         "--out", metavar="DIR", help="folder for a page, the result as JSON, and every question as Parquet"

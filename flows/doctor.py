@@ -44,6 +44,7 @@ def examine(options: argparse.Namespace) -> Output:
     else:
         findings += [
             _finding("embedder", lambda: _embedder(job)),
+            _finding("reranker", lambda: _reranker(options)),
             _finding("language model", lambda: _language_model(options)),
             _finding("write", lambda: _write(job)),
             _finding("encryption", lambda: told_of(job.lake, datetime.now(UTC))),
@@ -96,6 +97,21 @@ def _embedder(job: Job) -> str:
             f"{job.space} refuses a plain sentence: {done.refused[0]}", "Check the embedder section."
         )
     return f"{job.space}, {job.embedder.dimensions} dimensions"
+
+
+def _reranker(options: argparse.Namespace) -> str:
+    """Whether the configured one scores two plain sentences."""
+    from lake.rerankers.config import make_reranker
+
+    config = config_of(options).reranker
+    made = make_reranker(config)
+    if made is None:
+        return "none: memories are ordered by relevance"
+    told = made.rerank("Does the model answer?", ["Yes, it answers.", "There is tea."])
+    if told.failure is not None:
+        raise CheckError(f"the reranker gives no scores: {told.failure}", "Check the reranker section.")
+    where = f"{config.model} at {config.endpoint}" if config.provider == "openai" else config.folder
+    return f"{config.provider}, {where}"
 
 
 def _language_model(options: argparse.Namespace) -> str:

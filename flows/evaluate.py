@@ -87,7 +87,9 @@ def _wishes(options: argparse.Namespace) -> Any:
     if cuts[-1] > MOST_CUT:
         raise UsageError(f"--k goes up to {MOST_CUT}", "Such as 5,10,20.")
     indexes = INDEXES if options.index == "both" else (options.index,)
-    return Wishes(cuts, presets, indexes, not options.no_price, options.resamples, options.seed)
+    return Wishes(
+        cuts, presets, indexes, not options.no_price, options.context, options.resamples, options.seed
+    )
 
 
 def _read(options: argparse.Namespace) -> bytes:

@@ -19,6 +19,7 @@ from transforms.embedding import with_text_hash
 from transforms.evaluation.floors import by_vectors, by_words
 from transforms.evaluation.labelled import LabelledSet, Question
 from transforms.evaluation.measures import MOST_SESSIONS
+from transforms.floor import REASON as FLOORED
 from transforms.schemas import EPISODES
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 
 DEPTH = 100
 """Rows asked for where the first ones are too few to rank sessions by."""
+FACTS = ("fact", "preference")
 FLOORS = ("bm25 alone", "dense alone")
+PACKED = ("context_recall", "tokens", "rows", "below_floor")
+"""Of a context: share of the labelled turns that its rows rest on, its tokens, how many of its rows are no
+facts (those a context begins with whatever is asked), and how many rows the relevance floor kept out."""
 SHAPE: dict[str, Any] = {
     "question": pl.UInt32,
     "rank": pl.UInt32,
@@ -48,12 +53,14 @@ class Answers:
             was not asked for sessions.
         best: Relevance of the best row by question; NaN where there is none or none is told.
         seconds: Of each search, as the caller saw it.
+        packed: What contexts held, by question, where they were asked for; see ``PACKED``.
     """
 
     name: str
     rows: pl.DataFrame
     best: np.ndarray
     seconds: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    packed: dict[str, np.ndarray] = field(default_factory=dict)
 
     def shown(self) -> pl.DataFrame:
         """The answers as asked."""
@@ -80,6 +87,7 @@ class Collector:
         self._columns: dict[str, list[Any]] = {column: [] for column in SHAPE}
         self._best = np.full(len(data.questions), np.nan)
         self._seconds: list[float] = []
+        self._packed: dict[str, np.ndarray] = {}
 
     def warm(self, reader: Recall, at: int) -> None:
         """A search that is not counted: the first of a reader opens the index."""
@@ -102,6 +110,21 @@ class Collector:
                 found = reader.search(question.query, k=max(DEPTH, count), as_of=question.as_of, **scope)
             self._add(at, built, found, is_deep=True)
 
+    def pack(self, reader: Recall, built: Built, at: int) -> None:
+        """The context of a question, in the policy's budget."""
+        question = self._data.questions[at]
+        scope: dict[str, Any] = question.scope
+        found = reader.context(question.query, as_of=question.as_of, **scope)
+        cited = {built.names.get(ref) for memory in found.memories for ref in memory.source_refs}
+        wanted = question.relevant
+        held = len(cited.intersection(wanted)) / len(wanted) if wanted else None
+        others = sum(memory.kind not in FACTS for memory in found.memories)
+        far = sum(row["reason"] == FLOORED for row in found.dropped_rows)
+        for name, value in zip(PACKED, (held, found.tokens_used, others, far), strict=True):
+            if name not in self._packed:
+                self._packed[name] = np.full(len(self._data.questions), np.nan)
+            self._packed[name][at] = np.nan if value is None else value
+
     def add(self, asked: Sequence[int], names: Sequence[str], found: Sequence[Any], count: int) -> None:
         """Answers that are positions of episodes, by question."""
         for at, positions in zip(asked, found, strict=True):
@@ -112,7 +135,7 @@ class Collector:
     def answers(self) -> Answers:
         """All of it."""
         rows = pl.DataFrame(self._columns, schema=SHAPE)
-        return Answers(self._name, rows, self._best, np.array(self._seconds))
+        return Answers(self._name, rows, self._best, np.array(self._seconds), self._packed)
 
     def _held(self, built: Built, found: Sequence[Memory]) -> int:
         """Sessions that the rows are of."""

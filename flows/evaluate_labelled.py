@@ -49,6 +49,7 @@ class Wishes:
         presets: Names of ``WEIGHTS``; empty: the weights of the policy.
         indexes: Of ``INDEXES``.
         has_price: Whether the default retention is measured too.
+        has_context: Whether contexts are packed, too.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
     """
@@ -57,6 +58,7 @@ class Wishes:
     presets: tuple[str, ...] = ()
     indexes: tuple[str, ...] = INDEXES
     has_price: bool = True
+    has_context: bool = False
     resamples: int = 2_000
     seed: int = 0
 
@@ -166,6 +168,8 @@ class _Run:
         collector.warm(reader, batch.questions[0])
         for at in batch.questions:
             collector.ask(reader, built, at, self._wishes.count)
+            if self._wishes.has_context and name == self._done.main:
+                collector.pack(reader, built, at)
 
     def results(self) -> Results:
         """All answers and the metrics of each question."""
@@ -174,6 +178,8 @@ class _Run:
             answers = collector.answers()
             done.answers[name] = answers
             done.values[name] = by_question(self._data, answers.shown(), answers.deep(), self._wishes.cuts)
+            if answers.packed:
+                done.values[name]["context_recall"] = answers.packed["context_recall"]
         return done
 
 
@@ -186,6 +192,7 @@ def figures(data: LabelledSet, done: Results, wishes: Wishes) -> dict[str, Any]:
         "price": _price(data, done, wishes),
         "derived_ratio": {name: _derived(answers) for name, answers in done.answers.items()},
         "abstention": {name: _abstention(data, a) for name, a in done.answers.items() if len(a.seconds)},
+        "context": _contexts(data, done.answers[done.main]),
         "seconds": {name: _times(answers) for name, answers in done.answers.items() if len(answers.seconds)},
         "questions": _questions(data, done),
     }
@@ -219,6 +226,24 @@ def _abstention(data: LabelledSet, answers: Answers) -> dict[str, Any]:
     }
     best = np.nan_to_num(answers.best, nan=0.0)
     return {**counts, "separation": separation(best[data.answerable], best[data.unanswerable])}
+
+
+def _contexts(data: LabelledSet, answers: Answers) -> dict[str, Any] | None:
+    """What contexts held besides facts, for questions with and without an answer; None where not packed."""
+    if not answers.packed:
+        return None
+    told = {}
+    for name, at in (("answerable", data.answerable), ("unanswerable", data.unanswerable)):
+        if at:
+            means = {
+                f"mean_{n}": float(answers.packed[n][at].mean()) for n in ("tokens", "rows", "below_floor")
+            }
+            told[name] = {
+                "questions": len(at),
+                "empty": int((answers.packed["rows"][at] == 0).sum()),
+                **means,
+            }
+    return told
 
 
 def _times(answers: Answers) -> dict[str, float]:

@@ -86,7 +86,7 @@ def run_suite(folder: Path, suite: Suite, policy: Policy, embedder: Embedder, pr
                 for ask in questions:
                     told = _told(reader, built, ask, stage, suite.k)
                     gone = frozenset() if ask.as_of else stage.gone
-                    judge.judge(ask, told, erased=erased, gone=gone, is_fresh=is_fresh)
+                    judge.judge(ask, told, erased=erased, gone=gone, is_fresh=is_fresh, stage=stage.name)
                     advance(1)
             erased += _erase(built, stage, judge)
     return judge

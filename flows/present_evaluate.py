@@ -102,12 +102,30 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
     for name, told in record["abstention"].items():
         if name == record["main"]:
             notes.append(_abstained(told))
+    if record["context"] is not None:
+        notes.append(_packed(record, head))
     data = record["data"]
     notes += [f"{name}: {count:,}" for name, count in data["remarks"].items()]
     if data["refused"]:
         told = ", ".join(f"{reason} {count:,}" for reason, count in data["refused"].items())
         notes.append(f"episodes that did not land: {told}")
     return [folded(note) for note in notes]
+
+
+def _packed(record: Mapping[str, Any], head: str) -> str:
+    """What contexts hold of the answers, and what the relevance floor keeps out of them."""
+    held = record["metrics"][record["main"]][ALL]["context_recall"]
+    span = record["intervals"][record["main"]][ALL]["context_recall"]["by_question"]
+    parts = [
+        f"contexts hold {with_interval(held, span)} of the labelled turns ({head} is of {record['main']})"
+    ]
+    parts += [
+        f"{name}: {told['mean_tokens']:,.0f} tokens, {told['mean_rows']:.1f} rows besides facts, "
+        f"{told['mean_below_floor']:.1f} below the relevance floor, nothing left for {told['empty']:,} of "
+        f"{told['questions']:,}"
+        for name, told in record["context"].items()
+    ]
+    return "; ".join(parts)
 
 
 def _abstained(told: Mapping[str, Any]) -> str:

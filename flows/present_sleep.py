@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.job import StepResult
 from flows.present import folded, one_line, plain, short_id, table
+from flows.present_origin import origin_lines
 from lake.beliefs import Fact
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def _chain_lines(chain: Mapping[str, Any]) -> Iterator[str]:
     yield f"{name} {chain['id']}{state}: {one_line(chain['text'], 2_000)}"
     told = {key: row[key] for key in _TOLD if row.get(key) not in _NOTHING}
     yield from (f"  {_TOLD[key]}: {_value(key, value)}" for key, value in told.items())
+    yield from origin_lines(row)
     for fact in chain["history"]:
         span = f"{_when(fact['valid_from'])} to {_when(fact['valid_until']) or 'now'}"
         yield f"  history {span}: {one_line(fact['fact'])} ({short_id(fact['fact_id'])})"

@@ -243,7 +243,7 @@ def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[
     finished = replace(
         manifest,
         checks={c.name: c.detail for c in checks},
-        background=background.as_dict() if background else None,
+        background={name: one.as_dict() for name, one in background.items()},
     )
     job.lake.storage.write(f"index/{name}/manifest.json", finished.dumps())
     return finished, checks

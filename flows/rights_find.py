@@ -101,7 +101,6 @@ def _beginning(job: Job, tenant: str, prefix: str) -> list[Found]:
 def _landed(job: Job, tenant: str, wanted: pl.Expr) -> list[dict[str, Any]]:
     """Rows of the tenant that have landed and are in no table yet."""
     tail = FreshTail(job.lake, job.policy)
-    rows = tail.episodes(
-        Scope(tenant, is_tenant_wide=True, has_restricted=True), tables.version(job.lake, EPISODES)
-    )
+    everything = Scope(tenant, is_tenant_wide=True, is_administrative=True)
+    rows = tail.episodes(everything, tables.version(job.lake, EPISODES))
     return [] if rows is None else rows.filter(wanted).to_dicts()

@@ -152,9 +152,15 @@ def _parts(data: dict[str, Any]) -> list[str]:
             f"{_behind(index['commits_behind'])}; kept: {', '.join(index['kept'])}"
         )
         parts += [f"for the model before, {space}: {name}" for space, name in index["previous"].items()]
-    parts.append(counts_line(data["rights"]))
-    parts.append(f"open sessions: {data['working_sessions']:,}")
-    parts.append(f"landed segments waiting: {data['landed_segments']}")
+    return [*parts, counts_line(data["rights"]), *_waiting(data)]
+
+
+def _waiting(data: dict[str, Any]) -> list[str]:
+    """What is open, and what readers and writers left for the next night."""
+    parts = [
+        f"open sessions: {data['working_sessions']:,}",
+        f"landed segments waiting: {data['landed_segments']}",
+    ]
     if data["recall_log_bytes"]:
         parts.append(f"recall log waiting: {data['recall_log_bytes']:,} bytes, for the next night to fold")
     return parts

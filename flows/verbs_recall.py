@@ -21,6 +21,8 @@ def recall(options: argparse.Namespace) -> Output:
     how = {"k": options.k, "kinds": kinds, "weights": options.weights, "as_of": as_of(options)}
     found = reader.search(options.query, **how, **scope)
     data: dict[str, Any] = {"results": [memory.as_dict() for memory in found], "call_id": found.call_id}
+    if found.route is not None:
+        data["route"] = found.route.as_dict()
     text = memories_table(found, is_explained=options.explain)
     if found.reranked is not None:
         data |= {"reranked": found.reranked}
@@ -41,9 +43,12 @@ def context(options: argparse.Namespace) -> Output:
 
 def hints(options: argparse.Namespace) -> Output:
     """Say what past attempts suggest for a task."""
+    from flows.present import one_line
+
     reader, scope = reader_of(options)
     found = reader.experience(options.query, k=options.k, as_of=as_of(options), **scope)
-    lines = [f"{hint.score:.2f}  {hint.kind.replace('_', ' ')}: {hint.text}  ({hint.why})" for hint in found]
+    told = [f"{hint.kind.replace('_', ' ')}: {hint.text}  ({hint.why})" for hint in found]
+    lines = [f"{hint.score:.2f}  {one_line(line)}" for hint, line in zip(found, told, strict=True)]
     text = "\n".join(lines) or "nothing in this scope was tried that is like it"
     return Output({"hints": [hint.as_dict() for hint in found]}, text)
 

@@ -61,7 +61,7 @@ class Context:
     """A packed context: the text for a prompt, and the report of what went in and what did not.
 
     ``tokens_of`` are the tokens of each packed row by its id. ``call_id`` names the call, for
-    ``Recall.used``; it is empty for a call as of another instant.
+    ``Recall.used``; it is empty for a call as of another instant. ``reranked`` is as in ``Answer``.
     """
 
     text: str
@@ -75,6 +75,7 @@ class Context:
     dropped_rows: list[dict[str, Any]]
     tokens_of: dict[str, int] = field(default_factory=dict)
     call_id: str = ""
+    reranked: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""

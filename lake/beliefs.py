@@ -182,9 +182,8 @@ def why_none(lake: Lake, scope: Scope, as_of: datetime | None, recorded_by: date
 
 def _scanned(lake: Lake, scope: Scope, table: Any) -> pl.DataFrame:
     """Rows of a table in the scope; the scope is in the store's predicate."""
-    names = {n: v for n, v in scope.columns().items() if n in table.names}
     frame = tables.scan(lake, table, buckets=[lake.bucket(scope.tenant)])
-    return frame.filter([pl.col(name) == value for name, value in names.items()]).collect()
+    return frame.filter(scope.where(table.names)).collect()
 
 
 def _standing(lake: Lake, scope: Scope) -> pl.DataFrame:
@@ -193,10 +192,10 @@ def _standing(lake: Lake, scope: Scope) -> pl.DataFrame:
     The agent is looked at last: a later revision of a fact may rest on another agent's rows as well,
     and its earlier ones stand no more.
     """
-    fixed = pl.all_horizontal(pl.col(n) == v for n, v in scope.columns().items() if n != "agent_id")
+    fixed = scope.where(FACTS.names, but="agent_id")
     rows = tables.scan(lake, FACTS, buckets=[lake.bucket(scope.tenant)]).filter(fixed).collect()
     stood = revisions.alive(revisions.newest(FACTS, rows))
-    return stood.filter([pl.col(n) == v for n, v in scope.columns().items()])
+    return stood.filter(scope.where(FACTS.names))
 
 
 def _claims(lake: Lake, scope: Scope, at: datetime, recorded_by: datetime | None) -> pl.DataFrame:
@@ -222,7 +221,7 @@ def _claims(lake: Lake, scope: Scope, at: datetime, recorded_by: datetime | None
 def _folded(claims: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, scope: Scope) -> pl.DataFrame:
     """What the claims come to, of the scope only."""
     facts = reconcile(claims, object_groups(claims, vectors, policy), policy).facts
-    return facts.filter([pl.col(n) == v for n, v in scope.columns().items()])
+    return facts.filter(scope.where(facts.columns), *scope.guard())
 
 
 def _vectors(lake: Lake, scope: Scope, claims: pl.DataFrame, policy: Policy, space: str) -> pl.DataFrame:

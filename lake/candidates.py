@@ -55,7 +55,7 @@ class Pool:
         originals: By place in ``order``, the place of the row that stands for it: its own where it
             repeats no better one. Shorter than ``order`` where only so many rows were wanted.
         inputs: What the factors were made of, by row: columns of ``scoring.score_columns``, ``event_us``,
-            ``cosine`` and ``words``.
+            ``closeness``, ``cosine`` and ``words``.
     """
 
     positions: NDArray[np.int64]
@@ -86,7 +86,7 @@ class Ranked:
         route: How the question was read; None where it was not.
         routes: By row of the candidates, what the route did to its relevance; empty where nothing.
         is_waived: Whether the route was to leave rows out, but none would have stayed.
-        background: How near unrelated texts come in the generation's space; None where that is not known.
+        background: How near unrelated texts come in the generation's space, by script.
     """
 
     found: Candidates
@@ -99,7 +99,7 @@ class Ranked:
     route: Route | None = None
     routes: Sequence[Mapping[str, float]] = ()
     is_waived: bool = False
-    background: Background | None = None
+    background: Mapping[str, Background] = field(default_factory=dict)
 
     def kept(self) -> NDArray[np.int64]:
         """Positions of the rows that repeat no better one, best first."""

@@ -153,6 +153,7 @@ class _Reader:
         elif not fixed.keys() <= set(table.names):
             return table.empty()
         mine = {name: pl.col(name) == value for name, value in fixed.items()}
+        mine |= {f"no {name}": pl.col(name).is_null() for name in self.scope.absent() if name in table.names}
         if "sensitivity" in table.names:
             mine["sensitivity"] = pl.col("sensitivity").is_in(self.allowed)
             mine["guard"] = pl.all_horizontal(pl.lit(True), *self.scope.guard())

@@ -87,18 +87,18 @@ def _without_held(lake: Lake, table: Table, bucket: int, rows: pl.DataFrame) -> 
 
 def _as_recalled(rows: pl.DataFrame, at: datetime) -> pl.DataFrame:
     """One recall of each row, without a query or a score: somebody asked for it."""
-    factors = ("score", "relevance", "recency", "frequency", "type")
+    factors = ("score", "relevance", "recency", "frequency", "type", "closeness")
     moment = pl.lit(at).cast(INSTANT)
     shaped = rows.with_columns(
         *(pl.lit(0.0, pl.Float64).alias(name) for name in factors),
-        *(pl.lit(None, pl.Float64).alias(name) for name in ("cosine", "words")),
+        *(pl.lit(None, pl.Float64).alias(name) for name in ("cosine", "word_match")),
         call_id=pl.lit(ids.row_id("restore", at.isoformat())),
         memory_id="episode_id",
         tier=pl.lit(TIER),
         query=pl.lit(""),
         verb=pl.lit("restore"),
         route=pl.lit(""),
-        weights=pl.lit(""),
+        weighting=pl.lit(""),
         policy_hash=pl.lit(""),
         generation=pl.lit(None, pl.String),
         memory_importance=pl.col("importance").cast(pl.Float64),

@@ -206,6 +206,12 @@ class Generation:
             return "memory_id", *NAME_COLUMNS, "vector", TERMS_COLUMN, RECORD_COLUMN
         return "memory_id", "search_text", "vector", PAYLOAD
 
+    def fetched_columns(self) -> tuple[str, ...]:
+        """Columns a few rows are scored by and shown from: as few as can be, for each is a read a row."""
+        if RECORD_COLUMN in self.dataset(MAIN).schema.names:
+            return PAYLOAD, "vector", TERMS_COLUMN, RECORD_COLUMN
+        return self.scored_columns()
+
     def taken(self, name: str, row_ids: NDArray[np.uint64], columns: Sequence[str]) -> pa.Table:
         """Columns of rows of a table by the store's row ids, in their order."""
         table = self.dataset(name)

@@ -47,11 +47,11 @@ class Manifest:
     inputs: dict[str, Any]
     next_expiry_at: str | None = None
     checks: dict[str, Any] = field(default_factory=dict)
-    background: dict[str, Any] | None = None
+    background: dict[str, Any] = field(default_factory=dict)
 
-    def measured(self) -> Background | None:
-        """How near unrelated texts come in this space; None where that is not known."""
-        return None if self.background is None else read_background(self.background)
+    def measured(self) -> dict[str, Background]:
+        """How near unrelated texts come in this space, by script; those that are not known are missing."""
+        return {name: read_background(record) for name, record in self.background.items()}
 
     def dumps(self) -> bytes:
         """As JSON."""
@@ -91,7 +91,7 @@ def _require(manifest: Manifest, generation: str) -> None:
         manifest.generation == generation
         and isinstance(manifest.space, str)
         and isinstance(manifest.checks, dict)
-        and (manifest.background is None or read_background(manifest.background))
+        and isinstance(manifest.measured(), dict)
         and all(type(n) is int and n >= 0 for n in [*counts, *probes, manifest.inputs["episodes"] + 1])
         and all(_TABLE_NAME.fullmatch(entry.name) for entry in manifest.tables)
         and sum(entry.rows for entry in manifest.tables) == manifest.rows

@@ -32,6 +32,7 @@ from transforms.floor import floor_of
 from transforms.policy import Policy
 from transforms.policy_entries import MEMORY_KINDS
 from transforms.schemas import SENSITIVITIES
+from transforms.scripts import script
 from transforms.weights import weights_of
 
 if TYPE_CHECKING:
@@ -179,12 +180,14 @@ class Recall(Experienced, Logged, Sessions):
         asked = self._asked(query, scopes, self._filters(as_of, None), policy.candidates, None)
         found = self._searcher.ranked(asked)
         base = self._searcher.base_facts(asked, self._policy.routing.base_facts)
-        floor = floor_of(self._policy.recall, vector_space(self._model().model_key), found.background)
+        space = vector_space(self._model().model_key)
+        floor = floor_of(self._policy.recall, space, found.background, script(asked.text))
         is_now = as_of is None
         working = self.working_rows(tenant=tenant, agent=agent, session=session, user=user) if is_now else []
         told = packed(found, asked, policy, tokens, floor=floor, base=base, working=working)
         sizes = told.tokens_of
-        return replace(told, call_id=self._log.record(asked, found, "context", sizes.keys(), sizes))
+        call_id = self._log.record(asked, found, "context", sizes.keys(), sizes)
+        return replace(told, call_id=call_id, reranked=found.reranked)
 
     def facts(
         self,

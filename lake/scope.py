@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -17,6 +17,7 @@ from transforms.scopes import SYSTEM, SYSTEM_TENANT, require_plain, shared_agent
 if TYPE_CHECKING:
     from lake.rights.tombstones import Tombstones
 
+_SCOPE_COLUMNS = ("tenant_id", "user_id", "agent_id", "session_id")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -121,9 +122,17 @@ class Scope:
 
     def mine(self) -> list[pl.Expr]:
         """The scope on a frame with the scope columns and ``sensitivity``."""
-        parts = [pl.col(name) == value for name, value in self.columns().items()]
-        parts += [pl.col(name).is_null() for name in self.absent()]
-        return parts + self.guard()
+        return self.where() + self.guard()
+
+    def where(self, names: Collection[str] = _SCOPE_COLUMNS, *, but: str = "") -> list[pl.Expr]:
+        """The scope on a frame, but for ``guard``.
+
+        Args:
+            names: Columns of the frame; what must be null is looked at where it has the column.
+            but: Column that is not looked at.
+        """
+        parts = [pl.col(name) == value for name, value in self.columns().items() if name != but]
+        return parts + [pl.col(name).is_null() for name in self.absent() if name in names]
 
     def guard(self) -> list[pl.Expr]:
         """What keeps restricted rows of persons from who names none; nothing where one is named."""

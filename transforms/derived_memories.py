@@ -112,8 +112,9 @@ def _speaker(rows: pl.DataFrame, table: Table, episodes: pl.DataFrame | None) ->
     if table is not FACTS or episodes is None:
         return pl.Series("speaker", [None], pl.String).new_from_index(0, rows.height)
     said = episodes.select(span_episode_id="episode_id", said_by="speaker").unique("span_episode_id")
-    joined = rows.select("span_episode_id").join(said, on="span_episode_id", how="left", maintain_order="left")
-    return joined["said_by"].alias("speaker")
+    spans = rows.select("span_episode_id")
+    named = spans.join(said, on="span_episode_id", how="left", maintain_order="left")
+    return named["said_by"].alias("speaker")
 
 
 def derived_memories(

@@ -10,11 +10,10 @@ from transforms.fact_keys import (
     Fact,
     FactKeys,
     Hit,
-    hit_of,
-    named_subjects,
     names_aspect,
     predicate_stems,
 )
+from transforms.named_facts import hit_of, named_subjects
 
 LEADS = 0.75
 """Strength from which a fact reached through another is what was asked for."""
@@ -34,7 +33,8 @@ def hops(text: str, keys: FactKeys, *, most: int) -> list[Hit]:
     asked = Asking.of(text)
     named = named_subjects(asked, keys)
     found: dict[str, Hit] = {}
-    for place, fact in enumerate(keys.facts):
+    for place in keys.touched(asked, named):
+        fact = keys.facts[place]
         subject, thing = keys.subjects[place], keys.objects[place]
         starts = subject in named or (fact.subject == USER and not named and asked.is_first_person)
         if not starts or not thing or thing <= asked.stems or not _links(asked, fact, thing):

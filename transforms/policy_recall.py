@@ -68,6 +68,9 @@ class RecallPolicy(Section):
     """Rows fetched by each of vector and full-text search."""
     default_k: int = Field(10, ge=1, le=10_000)
     duplicate_cosine: float = Field(0.92, ge=0, le=1)
+    diversity_share: float = Field(0.2, ge=0, le=1)
+    """Which rows are returned: each loses this share of the best score times its cosine to the likest row
+    that is returned before it. 0: the best ones, however alike."""
     relevance_floor: dict[Name, Share] = {}
     """Least relevance to be packed, by vector space, in place of the floor that publish measures for it."""
     floor_share: float = Field(0.95, ge=0, le=0.999)
@@ -76,6 +79,9 @@ class RecallPolicy(Section):
     floor_words: float = Field(0.3, ge=0, le=10)
     """A row that holds so large a part of the question's words, rare ones counting more, is packed
     however far it is."""
+    floor_cleared: float = Field(0.4, ge=0, le=1)
+    """The floor is used for questions of a script only where so large a share of texts that follow each
+    other in a session are nearer than 0.95 of unrelated ones: else it would cut what it is to let through."""
     rerank_rows: int = Field(20, ge=0, le=1_000)
     """Most relevant rows that the configured reranker reads; below 2 it is not asked."""
     rerank_share: float = Field(0.7, ge=0, le=1)
@@ -175,6 +181,8 @@ class WorkingPolicy(Section):
     """Retention tier of the rows that a session adds; a row may name its own."""
     state_tier: Literal["transient", "session"] = "session"
     """Whose time to live the task state has, from its last change."""
+    summary_rows: int = Field(8, ge=1, le=1_000)
+    """Least rows that are summed up together, in whole turns; until then their beginnings stand for them."""
     summary_tokens: int = Field(300, ge=10, le=100_000)
     """Longest running summary of what left the window, counted as bytes / 4."""
     summary_sentences: int = Field(8, ge=1, le=1_000)

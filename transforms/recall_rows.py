@@ -15,12 +15,12 @@ from transforms.schemas import INSTANT
 
 ROW_COLUMNS = (
     "memory_id", "kind", "tier", "outcome", "rank", "score", "relevance", "recency", "importance",
-    "frequency", "type", "cosine", "words", "memory_importance", "access_count", "last_accessed_at",
-    "event_at", "tokens", "is_returned", "is_packed",
+    "frequency", "type", "closeness", "cosine", "word_match", "memory_importance", "access_count",
+    "last_accessed_at",    "event_at", "tokens", "is_returned", "is_packed",
 )  # fmt: skip
 """Columns of which a logged call holds a list, one value a candidate; instants in microseconds since 1970."""
 HEAD_COLUMNS = (
-    "call_id", "tenant_id", "user_id", "agent_id", "session_id", "query", "verb", "route", "weights",
+    "call_id", "tenant_id", "user_id", "agent_id", "session_id", "query", "verb", "route", "weighting",
     "policy_hash", "generation", "recalled_at",
 )  # fmt: skip
 """Columns that are one value a call."""

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from transforms.declarations import OUTCOMES, SENSITIVITIES
@@ -28,6 +29,8 @@ NEVER_US = np.iinfo(np.int64).max
 SEPARATOR = "\x1f"
 
 Positions = NDArray[np.int64]
+Coded = tuple[NDArray[np.int32], tuple[str, ...]]
+"""Codes of names, -1 for none, and the names by code."""
 
 
 @dataclass(frozen=True)
@@ -231,9 +234,7 @@ def _joined(parts: Sequence[ScopeColumns]) -> ScopeColumns:
     )
 
 
-def _renamed(
-    parts: Sequence[tuple[NDArray[np.int32], tuple[str, ...]]],
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+def _renamed(parts: Sequence[Coded]) -> Coded:
     """Codes of several parts as codes of one list of names."""
     names: dict[str, int] = {}
     found = []
@@ -243,8 +244,24 @@ def _renamed(
     return np.concatenate(found), tuple(names)
 
 
-def coded(values: Sequence[str | None]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Names as codes in the order of first occurrence; -1 for null."""
-    names: dict[str, int] = {}
-    codes = [-1 if value is None else names.setdefault(value, len(names)) for value in values]
-    return np.array(codes, np.int32), tuple(names)
+def coded(values: pa.Array | Sequence[str | None]) -> Coded:
+    """Names as codes in the order of first occurrence, -1 for null; and the names by code."""
+    held = values if isinstance(values, pa.Array) else pa.array(values, pa.string())
+    told = held.dictionary_encode()
+    return told.indices.fill_null(-1).to_numpy(zero_copy_only=False), tuple(told.dictionary.to_pylist())
+
+
+def paired(outer: Coded, inner: Coded) -> Coded:
+    """Codes of pairs of names, named ``outer SEPARATOR inner``; -1 where the inner one is null."""
+    if len(outer[1]) == 1 and (outer[0] == 0).all():  # the rows of one person
+        return inner[0], tuple(f"{outer[1][0]}{SEPARATOR}{name}" for name in inner[1])
+    keys = outer[0].astype(np.int64) * (len(inner[1]) + 1) + inner[0]
+    held = inner[0] >= 0
+    kept, codes = np.unique(keys[held], return_inverse=True)
+    pairs = np.full(len(keys), -1, np.int32)
+    pairs[held] = codes
+    names = []
+    for key in kept.tolist():
+        first, second = divmod(key, len(inner[1]) + 1)
+        names.append(f"{outer[1][first] if first >= 0 else ''}{SEPARATOR}{inner[1][second]}")
+    return pairs, tuple(names)

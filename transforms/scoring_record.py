@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from transforms.declarations import INSTANT
@@ -20,11 +21,11 @@ from transforms.scope_columns import (
     OUTCOME_CODES,
     ROLES,
     SENSITIVITY_CODES,
-    SEPARATOR,
     TIERS,
     ScopeColumns,
     Vectors,
     coded,
+    paired,
 )
 from transforms.search_terms import hashed_terms
 
@@ -126,7 +127,7 @@ def columns_of(rows: pl.DataFrame, vectors: NDArray[np.float32], *, is_fresh: bo
         terms,
         starts,
         records(rows),
-        {name: rows[column].to_list() for name, column in _NAMES.items()},
+        {name: rows[column].to_arrow() for name, column in _NAMES.items()},
         is_fresh=is_fresh,
     )
 
@@ -140,7 +141,7 @@ def from_parts(
     terms: NDArray[np.uint32],
     starts: NDArray[np.int64],
     held: NDArray[Any],
-    names: Mapping[str, Sequence[str | None]],
+    names: Mapping[str, pa.Array],
     *,
     is_fresh: bool,
 ) -> ScopeColumns:
@@ -155,17 +156,12 @@ def from_parts(
         names: ``user``, ``agent``, ``session`` and ``speaker`` of each row.
         is_fresh: As in ``ScopeColumns``.
     """
-    people = names["user"]
-    sessions = [
-        None if s is None else f"{u or ''}{SEPARATOR}{s}"
-        for u, s in zip(people, names["session"], strict=True)
-    ]
-    found: dict[str, Any] = {}
-    for name, values in {**names, "session": sessions}.items():
-        found[name], found[f"{name}_names"] = coded(values)
-    columns: dict[str, Any] = {
-        name: np.ascontiguousarray(held[name]) for name in RECORD.names or () if name != "form"
-    }
+    known = {name: coded(values) for name, values in names.items()}
+    known["session"] = paired(known["user"], known["session"])
+    found: dict[str, Any] = {name: codes for name, (codes, _) in known.items()}
+    found |= {f"{name}_names": told for name, (_, told) in known.items()}
+    read = [name for name in RECORD.names or () if name != "form"]
+    columns: dict[str, Any] = {name: np.ascontiguousarray(held[name]) for name in read}
     columns["is_derived"] = columns["is_derived"].astype(np.bool_)
     return ScopeColumns(
         ids=ids,

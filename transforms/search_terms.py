@@ -18,6 +18,7 @@ import polars as pl
 import Stemmer
 from numpy.typing import NDArray
 
+from transforms.irregular_forms import BASE
 from transforms.search_text import search_text
 from transforms.topics.stop_words import BY_LANGUAGE
 
@@ -190,7 +191,7 @@ def _stem(word: str, language: str) -> str:
     name = language if own is LATIN else own[0]
     if not name:
         return head
-    stem = str(_stemmer(name).stemWord(head))
+    stem = str(_stemmer(name).stemWord(BASE.get(head, head) if name == "english" else head))
     if own is LATIN and not stem.isascii():
         plain = unicodedata.normalize("NFKD", stem)
         stem = "".join(c for c in plain if not unicodedata.combining(c))

@@ -75,13 +75,12 @@ def _as_one(first: Atom, second: Atom) -> Atom | None:
     if first.span[0].tzinfo or second.span[0].tzinfo:
         return None
     lengths = [(atom.span[1] - atom.span[0]).days for atom in (first, second)]
-    place = {"first": first.first, "last": second.last}
     if sorted(lengths) == [1, 7] and first.is_relative and second.is_relative:
         day, week = (first, second) if lengths[0] == 1 else (second, first)
         start = week.span[0] + timedelta(days=day.span[0].weekday())
-        return replace(week, span=days(start), **place)
+        return replace(week, span=days(start), first=first.first, last=second.last)
     if lengths == [1, 1] and first.is_relative and not second.is_relative:
-        return replace(second, **place)
+        return replace(second, first=first.first)
     return None
 
 
@@ -117,17 +116,17 @@ def _part(m: re.Match[str], span: Span) -> Made:
         return around(start, "weekend" if m["week"].lower() == "weekend" else "week") if length <= 7 else None
     if length < 7:
         return None
-    third = timedelta(days=max(1, length // 3))
-    if m["start"]:
-        return start, start + third
-    if m["middle"]:
-        return start + third, end - third
-    if m["end"]:
-        return end - third, end
-    if m["half"]:
-        middle = start + timedelta(days=length // 2)
-        return (start, middle) if m["half"].lower() == "first" else (middle, end)
-    return _nth_week(m["nth"].lower(), m["unit"].lower(), span)
+    third, half = timedelta(days=max(1, length // 3)), timedelta(days=length // 2)
+    if m["nth"]:
+        return _nth_week(m["nth"].lower(), m["unit"].lower(), span)
+    parts = {
+        "start": (start, start + third),
+        "middle": (start + third, end - third),
+        "end": (end - third, end),
+        "first": (start, start + half),
+        "second": (start + half, end),
+    }
+    return parts[m["half"].lower() if m["half"] else next(n for n in ("start", "middle", "end") if m[n])]
 
 
 def _nth_week(nth: str, unit: str, span: Span) -> Span:

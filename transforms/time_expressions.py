@@ -17,7 +17,6 @@ from transforms.time_vocabulary import (
     AFTER,
     BEFORE,
     COUNTS,
-    HINT,
     SINCE,
     SINCE_AFTERWARDS,
     TO,
@@ -26,6 +25,7 @@ from transforms.time_vocabulary import (
     UNTIL_AFTERWARDS,
     WEEKDAYS,
     alternatives,
+    has_hint,
 )
 
 MOST_CHARS = 2_000
@@ -35,7 +35,8 @@ _QUOTED = re.compile(
     r"|(?<!\w)'[^'\n]+'(?!\w)|(?<!\w)‘[^’\n]+’(?!\w)"
 )
 _AHEAD = re.compile(
-    r"\b(?:will|going to|upcoming|planned|planning|plans?|schedule[d]?|next|wird|werde|geplant|prévu|planeado)\b",
+    r"\b(?:will|going to|upcoming|planned|planning|plans?|scheduled?|next|wird|werde|geplant|prévu"
+    r"|planeado)\b",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(
@@ -51,12 +52,14 @@ _PREFIX = re.compile(
 )
 _SHIFT = re.compile(
     rf"(?<!\w)(?:(?P<count>\d{{1,3}}|{alternatives(COUNTS)}|the|last)\s+)?"
-    rf"(?:(?P<unit>{alternatives(u for u in UNITS if u.isascii())})|(?P<weekday>{alternatives(w for w in WEEKDAYS if w.isascii() and len(w) > 5)}))"
+    rf"(?:(?P<unit>{alternatives(u for u in UNITS if u.isascii())})"
+    rf"|(?P<weekday>{alternatives(w for w in WEEKDAYS if w.isascii() and len(w) > 5)}))"
     rf"\s+(?:(?P<before>before|prior to|preceding)|(?P<after>after|following)){_THE}$",
     re.IGNORECASE,
 )
 _ON = re.compile(
-    r"(?<!\w)(?:on|in|at|during|for|from|between|am|im|vom|von(?: dem)?|zwischen(?: dem)?|en|le|el|au|du|del|entre(?: le| el)?)\s+(?:the\s+)?$",
+    r"(?<!\w)(?:on|in|at|during|for|from|between|am|im|vom|von(?: dem)?|zwischen(?: dem)?|en|le|el|au|du|del"
+    r"|entre(?: le| el)?)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
 
@@ -99,7 +102,7 @@ def time_ranges(text: str, as_of: datetime, zone: tzinfo = UTC) -> list[TimeRang
     if as_of.tzinfo is None:
         raise UsageError("the as-of has no time zone", "Give it with an offset, such as +00:00.")
     plain = without_quotes(text[:MOST_CHARS])
-    if not HINT.search(plain):
+    if not has_hint(plain):
         return []
     clock = Clock(as_of, zone, bool(_AHEAD.search(plain)))
     found = _shifted(plain, atoms(plain, clock))

@@ -45,11 +45,13 @@ _AMBIGUOUS = frozenset({"may", "march", "mar", "sept", "mai", "mars", "ago", "de
 
 
 def number_of(text: str) -> int:
+    """A day of the month, in figures or as an ordinal."""
     return ORDINAL_NUMBERS.get(text.lower()) or int(text)
 
 
 def iso_span(m: re.Match[str], _clock: Clock) -> Span:
-    start = datetime(int(m["y"]), int(m["m"]), int(m["d"]))  # noqa: DTZ001
+    """A day, or a minute of it, in ISO 8601."""
+    start = datetime(int(m["y"]), int(m["m"]), int(m["d"]))
     if not m["h"]:
         return days(start)
     start = start.replace(hour=int(m["h"]), minute=int(m["min"]), second=int(m["s"] or 0))
@@ -63,49 +65,53 @@ def iso_span(m: re.Match[str], _clock: Clock) -> Span:
 
 
 def ymd_span(m: re.Match[str], _clock: Clock) -> Span:
-    return days(datetime(int(m["y"]), int(m["m"]), int(m["d"])))  # noqa: DTZ001
+    """A day in figures."""
+    return days(datetime(int(m["y"]), int(m["m"]), int(m["d"])))
 
 
 def slashed_span(m: re.Match[str], _clock: Clock) -> Made:
     """3/5/2026: which is the month is not said, unless one of both can be none."""
     one, two, year = int(m["one"]), int(m["two"]), int(m["y"])
     if one > 12 or one == two:
-        return days(datetime(year, two, one))  # noqa: DTZ001
-    return days(datetime(year, one, two)) if two > 12 else None  # noqa: DTZ001
+        return days(datetime(year, two, one))
+    return days(datetime(year, one, two)) if two > 12 else None
 
 
 def two_days_span(m: re.Match[str], clock: Clock) -> Span:
+    """Days of a month from one to another."""
     number = MONTH_NAMES[m["month"].lower()]
     one, two = sorted((number_of(m["day"]), int(m["day2"])))
-    if m["year"]:
-        end = datetime(int(m["year"]), number, two)  # noqa: DTZ001
-    else:
-        end = nearest_day(number, two, clock)[0]
+    end = datetime(int(m["year"]), number, two) if m["year"] else nearest_day(number, two, clock)[0]
     return end.replace(day=one), end + timedelta(days=1)
 
 
 def day_of_month_span(m: re.Match[str], clock: Clock) -> Span:
+    """A day of a month, of the year named or the nearest."""
     number, day = MONTH_NAMES[m["month"].lower()], number_of(m["day"])
-    return days(datetime(int(m["year"]), number, day)) if m["year"] else nearest_day(number, day, clock)  # noqa: DTZ001
+    return days(datetime(int(m["year"]), number, day)) if m["year"] else nearest_day(number, day, clock)
 
 
 def month_day_span(m: re.Match[str], clock: Clock) -> Made:
+    """The same; ``may 5`` in small letters is none."""
     is_plain = m["month"].lower() in _AMBIGUOUS and m["month"].islower() and not (m["at"] or m["year"])
     return None if is_plain else day_of_month_span(m, clock)
 
 
 def rolling_span(m: re.Match[str], clock: Clock) -> Span:
+    """The last so many units."""
     word = m["count"].lower() if "count" in m.re.groupindex else "1"
     count = COUNTS.get(word) or int(word)
     return lasting(count + 2 * (word in VAGUE), UNITS[m["unit"].lower()], clock)
 
 
 def ago_span(m: re.Match[str], clock: Clock) -> Span:
+    """So many units ago."""
     word = m["count"].lower()
     return ago(COUNTS.get(word) or int(word), UNITS[m["unit"].lower()], word in VAGUE, clock)
 
 
 def phrase_span(m: re.Match[str], clock: Clock) -> Span:
+    """A day or a calendar span by its name."""
     phrase = " ".join((m["phrase"] or m["han"]).lower().split())
     if phrase in DAYS:
         ahead, first, last = DAYS[phrase]
@@ -114,6 +120,7 @@ def phrase_span(m: re.Match[str], clock: Clock) -> Span:
 
 
 def named_span(m: re.Match[str], clock: Clock) -> Span:
+    """The last, this or next weekday, month or season."""
     which = WHICH[m["which"].lower()]
     groups = m.groupdict()
     if groups.get("weekday"):
@@ -124,6 +131,7 @@ def named_span(m: re.Match[str], clock: Clock) -> Span:
 
 
 def han_weekday_span(m: re.Match[str], clock: Clock) -> Span:
+    """A weekday of the last, this or the next week."""
     day = WEEKDAYS[m["weekday"]]
     if not m["han"]:
         return nearest_weekday(day, clock)
@@ -132,6 +140,7 @@ def han_weekday_span(m: re.Match[str], clock: Clock) -> Span:
 
 
 def quarter_span(m: re.Match[str], clock: Clock) -> Span:
+    """A quarter of the year named, or the nearest."""
     groups = m.groupdict()
     word = (groups["quarter"] or groups.get("quarter2") or "").lower()
     number = QUARTERS.get(word) or int(word)
@@ -142,6 +151,7 @@ def quarter_span(m: re.Match[str], clock: Clock) -> Span:
 
 
 def half_span(m: re.Match[str], _clock: Clock) -> Span:
+    """A half of a year."""
     is_second = (m["half"] or m["words"]).lower() in ("2", "second")
     start, end = year_of(int(m["year"]))
     middle = start.replace(month=7)
@@ -149,6 +159,7 @@ def half_span(m: re.Match[str], _clock: Clock) -> Span:
 
 
 def month_of_year_span(m: re.Match[str], clock: Clock) -> Span:
+    """A month of a year."""
     number = MONTH_NAMES[m["month"].lower()]
     if m["year"]:
         return month(int(m["year"]), number)
@@ -156,10 +167,12 @@ def month_of_year_span(m: re.Match[str], clock: Clock) -> Span:
 
 
 def bare_month_span(m: re.Match[str], clock: Clock) -> Span:
+    """The nearest month of that name."""
     return nearest_month(MONTH_NAMES[m["month"].lower()], 1, clock)
 
 
 def season_span(m: re.Match[str], clock: Clock) -> Span:
+    """A season of the year named, or the nearest; a winter is of the year it ends in."""
     first = SEASONS[m["season"].lower()]
     if not m["year"]:
         return nearest_month(first, 3, clock)
@@ -168,4 +181,5 @@ def season_span(m: re.Match[str], clock: Clock) -> Span:
 
 
 def weekday_span(m: re.Match[str], clock: Clock) -> Span:
+    """The nearest weekday of that name."""
     return nearest_weekday(WEEKDAYS[m["weekday"].lower()], clock)

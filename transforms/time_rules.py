@@ -81,7 +81,8 @@ _HAN_PHRASES = alternatives(_han({**DAYS, **PERIODS}))
 
 RULES: tuple[Rule, ...] = (
     rule(
-        r"(?<![\d-])(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)(?:[T ](?P<h>\d\d):(?P<min>\d\d)(?::(?P<s>\d\d)(?:\.\d{1,9})?)?"
+        r"(?<![\d-])(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"
+        r"(?:[T ](?P<h>\d\d):(?P<min>\d\d)(?::(?P<s>\d\d)(?:\.\d{1,9})?)?"
         r"\s?(?P<z>Z|[+-]\d\d:?\d\d)?)?(?![\d-])",
         handlers.iso_span,
     ),
@@ -148,7 +149,7 @@ RULES: tuple[Rule, ...] = (
         relative=True,
     ),
     rule(rf"{_HAN_COUNT}\s*{_HAN_UNIT}(?:之前|以前|前)", handlers.ago_span, relative=True),
-    rule(rf"\b(?:the\s+)?other\s+day\b", lambda _m, c: lasting(7, "day", c), relative=True),
+    rule(r"\b(?:the\s+)?other\s+day\b", lambda _m, c: lasting(7, "day", c), relative=True),
     rule(
         rf"(?P<han>上个?|这个?|下个?|先週の?|今週の?)?(?P<weekday>{alternatives(_han(WEEKDAYS))})",
         handlers.han_weekday_span,
@@ -195,18 +196,20 @@ RULES: tuple[Rule, ...] = (
         handlers.season_span,
     ),
     rule(
-        rf"(?<!every )(?<!each )(?<!any )(?<!jeden )(?<!cada )(?<!chaque )(?<!a )\b{_LONG_WEEKDAY}\b(?!s|\s+dernier|\s+pasado)",
+        r"(?<!every )(?<!each )(?<!any )(?<!jeden )(?<!cada )(?<!chaque )(?<!a )"
+        rf"\b{_LONG_WEEKDAY}\b(?!s|\s+dernier|\s+pasado)",
         handlers.weekday_span,
         relative=True,
     ),
     rule(
-        rf"\b(?:on|since|until|before|after|by|last)\s+(?P<all>(?P<weekday>mon|tues?|wed|thurs?|fri|sat|sun))\b",
+        r"\b(?:on|since|until|before|after|by|last)\s+(?P<all>(?P<weekday>mon|tues?|wed|thurs?|fri|sat|sun))\b",
         handlers.weekday_span,
         relative=True,
     ),
     rule(
         rf"\b(?:in|during|since|before|after|until|till|by|of|from|to|through|throughout|year|seit|bis|vor|nach|jahr|depuis|avant"
-        rf"|après|année|desde|hasta|año|en|as of)\s+(?:the\s+year\s+)?(?P<all>{_YEAR})(?!\s*(?:%|k?m\b|people|words|tokens|dollars|euros))",
+        rf"|après|année|desde|hasta|año|en|as of)\s+(?:the\s+year\s+)?(?P<all>{_YEAR})"
+        r"(?!\s*(?:%|k?m\b|people|words|tokens|dollars|euros))",
         lambda m, _: year_of(int(m["year"])),
     ),
     rule(

@@ -58,19 +58,19 @@ def hours(midnight: datetime, first: int, last: int) -> Span:
 
 def month(year: int, number: int) -> Span:
     """A month."""
-    start = datetime(year, number, 1)  # noqa: DTZ001 naive is local here
+    start = datetime(year, number, 1)
     return start, add_months(start, 1)
 
 
 def year_of(year: int) -> Span:
     """A year."""
-    start = datetime(year, 1, 1)  # noqa: DTZ001
+    start = datetime(year, 1, 1)
     return start, add_months(start, 12)
 
 
 def quarter(year: int, number: int) -> Span:
     """A quarter, 1 to 4."""
-    start = datetime(year, 3 * number - 2, 1)  # noqa: DTZ001
+    start = datetime(year, 3 * number - 2, 1)
     return start, add_months(start, 3)
 
 
@@ -138,7 +138,7 @@ def nearest_day(number: int, day: int, clock: Clock) -> Span:
     step = 1 if clock.is_ahead else -1
     for years in range(9):  # 29 February is found from anywhere
         try:
-            start = datetime(clock.today.year + step * years, number, day)  # noqa: DTZ001
+            start = datetime(clock.today.year + step * years, number, day)
         except ValueError:
             continue
         if step * (start - clock.today).days >= 0:

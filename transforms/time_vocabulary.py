@@ -13,22 +13,20 @@ from typing import Literal
 from transforms.claims.time_words import COUNTS as ENGLISH_COUNTS
 from transforms.claims.time_words import MONTHS, ORDINALS
 
+_WORDS = re.compile(r"[^\W\d_]+(?:\d)?")
 Unit = Literal["minute", "hour", "day", "weekend", "week", "month", "quarter", "year"]
 
-UNITS: dict[str, Unit] = {
-    word: unit
-    for unit, words in {
-        "minute": "minute minutes min mins minuten minuto minutos 分 分钟",
-        "hour": "hour hours hr hrs stunde stunden heure heures hora horas 小时 時間",
-        "day": "day days tag tage tagen jour jours día días dia dias 天 日",
-        "weekend": "weekend weekends wochenende wochenenden",
-        "week": "week weeks woche wochen semaine semaines semana semanas 周 星期 个星期 週 週間 礼拜 个礼拜",
-        "month": "month months monat monate monaten mois mes meses 月 个月 か月 ヶ月 カ月",
-        "quarter": "quarter quarters quartal quartale quartalen trimestre trimestres 季度 个季度",
-        "year": "year years jahr jahre jahren an ans année années año años ano anos 年",
-    }.items()
-    for word in words.split()
-}  # type: ignore[assignment]  # the keys are units
+_UNITS: dict[Unit, str] = {
+    "minute": "minute minutes min mins minuten minuto minutos 分 分钟",
+    "hour": "hour hours hr hrs stunde stunden heure heures hora horas 小时 時間",
+    "day": "day days tag tage tagen jour jours día días dia dias 天 日",
+    "weekend": "weekend weekends wochenende wochenenden",
+    "week": "week weeks woche wochen semaine semaines semana semanas 周 星期 个星期 週 週間 礼拜 个礼拜",
+    "month": "month months monat monate monaten mois mes meses 月 个月 か月 ヶ月 カ月",
+    "quarter": "quarter quarters quartal quartale quartalen trimestre trimestres 季度 个季度",
+    "year": "year years jahr jahre jahren an ans année années año años ano anos 年",
+}
+UNITS: dict[str, Unit] = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 COUNTS: dict[str, int] = {
     **ENGLISH_COUNTS,
     "several": 3, "past couple of": 2, "ein": 1, "eine": 1, "einem": 1, "einer": 1, "zwei": 2, "drei": 3,
@@ -65,38 +63,37 @@ DAYS: dict[str, tuple[int, int, int]] = {
 }
 """Days from today, and the hours of that day; 30 is 6 o'clock of the next."""
 
+_PERIODS: dict[tuple[Unit, int], str] = {
+    ("week", -2): "the week before last|vorletzte woche|上上周|上上个星期|先々週",
+    ("week", -1): "last week|previous week|letzte woche|letzter woche|vorige woche|vergangene woche"
+    "|la semaine dernière|la semaine passée|la semana pasada|上周|上星期|上个星期|上礼拜|上个礼拜|先週",
+    ("week", 0): "this week|current week|diese woche|dieser woche|cette semaine|esta semana"
+    "|这周|这星期|这个星期|本周|今週",
+    ("week", 1): "next week|coming week|nächste woche|nächster woche|la semaine prochaine"
+    "|la próxima semana|la semana que viene|下周|下星期|下个星期|来週",
+    ("weekend", -2): "the weekend before last|vorletztes wochenende",
+    ("weekend", -1): "last weekend|letztes wochenende|letzten wochenende|le week-end dernier"
+    "|le weekend dernier|el fin de semana pasado|上周末|先週末",
+    ("weekend", 0): "this weekend|dieses wochenende|ce week-end|este fin de semana|这周末|今週末",
+    ("weekend", 1): "next weekend|nächstes wochenende|le week-end prochain",
+    ("month", -2): "the month before last|vorletzten monat|上上个月|先々月",
+    ("month", -1): "last month|previous month|letzten monat|vorigen monat|vergangenen monat"
+    "|le mois dernier|le mois passé|el mes pasado|上个月|上月|先月",
+    ("month", 0): "this month|current month|diesen monat|diesem monat|ce mois|ce mois-ci|este mes"
+    "|这个月|本月|今月",
+    ("month", 1): "next month|nächsten monat|le mois prochain|el próximo mes|下个月|下月|来月",
+    ("quarter", -1): "last quarter|previous quarter|letztes quartal|le trimestre dernier"
+    "|el trimestre pasado|上个季度|上季度",
+    ("quarter", 0): "this quarter|current quarter|dieses quartal|ce trimestre|este trimestre|本季度",
+    ("quarter", 1): "next quarter|nächstes quartal",
+    ("year", -2): "the year before last|vorletztes jahr|前年|一昨年",
+    ("year", -1): "last year|previous year|letztes jahr|letzten jahr|voriges jahr|vergangenes jahr"
+    "|l'année dernière|l'an dernier|l’année dernière|el año pasado|去年|昨年",
+    ("year", 0): "this year|current year|dieses jahr|diesem jahr|cette année|este año|今年",
+    ("year", 1): "next year|nächstes jahr|l'année prochaine|el próximo año|明年|来年",
+}
 PERIODS: dict[str, tuple[Unit, int]] = {
-    phrase: (unit, step)
-    for (unit, step), phrases in {
-        ("week", -2): "the week before last|vorletzte woche|上上周|上上个星期|先々週",
-        ("week", -1): "last week|previous week|letzte woche|letzter woche|vorige woche|vergangene woche"
-        "|la semaine dernière|la semaine passée|la semana pasada|上周|上星期|上个星期|上礼拜|上个礼拜|先週",
-        ("week", 0): "this week|current week|diese woche|dieser woche|cette semaine|esta semana"
-        "|这周|这星期|这个星期|本周|今週",
-        ("week", 1): "next week|coming week|nächste woche|nächster woche|la semaine prochaine"
-        "|la próxima semana|la semana que viene|下周|下星期|下个星期|来週",
-        ("weekend", -2): "the weekend before last|vorletztes wochenende",
-        ("weekend", -1): "last weekend|letztes wochenende|letzten wochenende|le week-end dernier"
-        "|le weekend dernier|el fin de semana pasado|上周末|先週末",
-        ("weekend", 0): "this weekend|dieses wochenende|ce week-end|este fin de semana|这周末|今週末",
-        ("weekend", 1): "next weekend|nächstes wochenende|le week-end prochain",
-        ("month", -2): "the month before last|vorletzten monat|上上个月|先々月",
-        ("month", -1): "last month|previous month|letzten monat|vorigen monat|vergangenen monat"
-        "|le mois dernier|le mois passé|el mes pasado|上个月|上月|先月",
-        ("month", 0): "this month|current month|diesen monat|diesem monat|ce mois|ce mois-ci|este mes"
-        "|这个月|本月|今月",
-        ("month", 1): "next month|nächsten monat|le mois prochain|el próximo mes|下个月|下月|来月",
-        ("quarter", -1): "last quarter|previous quarter|letztes quartal|le trimestre dernier"
-        "|el trimestre pasado|上个季度|上季度",
-        ("quarter", 0): "this quarter|current quarter|dieses quartal|ce trimestre|este trimestre|本季度",
-        ("quarter", 1): "next quarter|nächstes quartal",
-        ("year", -2): "the year before last|vorletztes jahr|前年|一昨年",
-        ("year", -1): "last year|previous year|letztes jahr|letzten jahr|voriges jahr|vergangenes jahr"
-        "|l'année dernière|l'an dernier|l’année dernière|el año pasado|去年|昨年",
-        ("year", 0): "this year|current year|dieses jahr|diesem jahr|cette année|este año|今年",
-        ("year", 1): "next year|nächstes jahr|l'année prochaine|el próximo año|明年|来年",
-    }.items()
-    for phrase in phrases.split("|")
+    phrase: period for period, phrases in _PERIODS.items() for phrase in phrases.split("|")
 }
 """Calendar spans, so many from the one that is on."""
 
@@ -131,18 +128,22 @@ BEFORE_A_MONTH = (
 )
 """Words after which ``may``, ``march`` or ``june`` is a month."""
 SINCE = (
-    r"since|ever since|starting(?: on| in| from)?|as from|beginning(?: on| in)?|seit(?: dem| der)?|ab(?: dem)?"
-    r"|depuis(?: le| la)?|à partir d[eu]|desde(?: el| la)?"
+    r"since|ever since|starting(?: on| in| from)?|as from|beginning(?: on| in)?|seit(?: dem| der)?"
+    r"|ab(?: dem)?|depuis(?: le| la)?|à partir d[eu]|desde(?: el| la)?"
 )
 AFTER = r"after|later than|nach(?: dem)?|après(?: le)?|después de(?:l)?"
 BEFORE = r"before|prior to|earlier than|vor(?: dem)?|avant(?: le)?|antes de(?:l)?"
 UNTIL = (
-    r"until|till|til|up to|up until|through|by|as of|no later than|bis(?: zum)?|jusqu'(?:en|au|à)(?: le)?"
+    r"until|till|til|(?<!we )(?<!you )(?<!I )up to|up until|through|by|as of|no later than|bis(?: zum)?"
+    r"|jusqu'(?:en|au|à)(?: le)?"
     r"|hasta(?: el)?"
 )
 SINCE_AFTERWARDS = ("以来", "以后", "之后", "から", "以降", "起")
 UNTIL_AFTERWARDS = ("之前", "以前", "まで", "为止")
-TO = r"(?:to|till|until|through|and|bis(?: zum)?|und(?: dem)?|au|et(?: le)?|al|y(?: el)?|hasta(?: el)?|a|到|至|から|-|–|—|~|〜)"
+TO = (
+    r"(?:to|till|until|through|and|bis(?: zum)?|und(?: dem)?|au|et(?: le)?|al|y(?: el)?|hasta(?: el)?|a|到|至"
+    r"|から|-|–|—|~|〜)"
+)
 
 
 def alternatives(words: Iterable[str]) -> str:
@@ -150,12 +151,23 @@ def alternatives(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=lambda w: (-len(w), w)))
 
 
-HINT = re.compile(
-    rf"\d|[\u3040-\u30ff\u4e00-\u9fff]|\b(?:{alternatives(MONTHS)}|{alternatives(SEASONS)}"
-    r"|last|past|previous|this|current|next|coming|ago|earlier|back|quarter|half|before|to\w+|yester\w*|other day|vor"
-    r"|letzt\w*|vorig\w*|vergang\w*|diese\w*|nächst\w*|gestern|heute|morgen|hier|avant|aujourd|il y a|cette?|ce"
-    r"|derni\w*|prochain\w*|passée?|hace|ayer|ante\w*|hoy|est[ae]|pasad\w*|últim\w*|próxim\w*|anoche|mañana|demain|übermorgen|après"
-    rf"|{alternatives(w for w in WEEKDAYS if w.isascii())})\b",
-    re.IGNORECASE,
+_SMALL = frozenset(_WORDS.findall("the la le el l que de por day viene después d"))
+_MORE = (
+    "ago earlier back last past previous next coming current quarter half before preceding prior other"
+    " letzten letztes letzter letzte vergangenen vorigen vor dernier dernière derniers dernières hace"
+    " últimos últimas pasado pasada prochain próximo il in within over during throughout q1 q2 q3 q4 h1 h2"
+    " mon tue tues wed thu thurs fri sat sun"
 )
-"""What every time holds; most questions have none, and are not read further."""
+HINTS = frozenset(
+    word
+    for text in (*DAYS, *PERIODS, *MONTHS, *SEASONS, *WEEKDAYS, _MORE)
+    for word in _WORDS.findall(text)
+    if word not in _SMALL
+)
+"""Every time holds one of these words, a figure, or a character of ``HINT_MARKS``; most questions do not."""
+HINT_MARKS = re.compile(r"[\d\u3040-\u30ff\u4e00-\u9fff]")
+
+
+def has_hint(text: str) -> bool:
+    """Whether a text can hold a time at all."""
+    return not HINTS.isdisjoint(_WORDS.findall(text.lower())) or bool(HINT_MARKS.search(text))

@@ -71,7 +71,8 @@ def believed(lake: Lake, scope: Scope, policy: Policy, at: datetime, space: str)
     }
     hashes = pl.concat([texts.select("text_hash"), *(rows.select("text_hash") for rows in derived.values())])
     vectors = vectors_of(lake, [lake.bucket(scope.tenant)], space, hashes)
-    everybody = Scope(scope.tenant, is_tenant_wide=True)  # a memory is recalled by others than its owner
+    # A memory is recalled by others than its owner.
+    everybody = Scope(scope.tenant, is_tenant_wide=True, is_administrative=True)
     access = fold(_mine(lake, everybody, RECALLS), policy.decay, at).collect()
     made = [_with_text(memories(texts, vectors, policy, at, access, wishes), texts, "episode_id")]
     for table in (FACTS, SUMMARIES, PROCEDURES):
@@ -111,7 +112,7 @@ def _derived(
     """Facts, summaries and skills by what had happened; none in a scope that is one conversation."""
     if scope.session is not None:
         return []
-    mine = [pl.col(name) == value for name, value in scope.columns().items()]
+    mine = [*scope.where(PROCEDURES.names), *scope.guard()]
     told = _newest(lake, scope, SUMMARIES, pl.col("last_event_at") <= instant(at))
     tried = _newest(lake, scope, ATTEMPTS, pl.col("event_at") <= instant(at))
     talked = _newest(lake, scope, CONVERSATIONS, pl.col("ended_at") <= instant(at))
@@ -128,13 +129,13 @@ def _newest(lake: Lake, scope: Scope, table: Table, until: pl.Expr) -> pl.DataFr
 
     The agent is looked at by the caller, once rows are folded: a skill counts attempts of one owner.
     """
-    fixed = {name: value for name, value in scope.columns().items() if name != "agent_id"}
+    fixed = scope.where(table.names, but="agent_id")
     rows = tables.scan(lake, table, buckets=[lake.bucket(scope.tenant)])
-    held = rows.filter(*(pl.col(name) == value for name, value in fixed.items()), until)
+    held = rows.filter(*fixed, until)
     return revisions.alive(revisions.newest(table, held.filter(~pl.col("is_removed")).collect()))
 
 
 def _mine(lake: Lake, scope: Scope, table: Table) -> pl.LazyFrame:
     """Rows of a table in the scope."""
     rows = tables.scan(lake, table, buckets=[lake.bucket(scope.tenant)])
-    return rows.filter(*(pl.col(name) == value for name, value in scope.columns().items()))
+    return rows.filter(*scope.where(table.names), *(scope.guard() if "sensitivity" in table.names else []))

@@ -44,7 +44,7 @@ class AttemptShelf:
         self._lock = threading.Lock()
         self._held: OrderedDict[Scope, tuple[int, Sequence[dict[str, Any]]]] = OrderedDict()
 
-    def of(self, scope: Scope, filters: Filters) -> Mapping[str, dict[str, Any]]:
+    def of(self, scope: Scope, filters: Filters) -> Mapping[str, Mapping[str, Any]]:
         """Attempts that a call may see, by the id of each episode they rest on."""
         version = tables.version(self._lake, ATTEMPTS)
         with self._lock:
@@ -99,7 +99,7 @@ def experience(searcher: Searcher, shelf: AttemptShelf, asked: Asked, most: int)
     kept, _ = found.frames()
     floor = asked.policy.recall.derived_floor_ratio * float(found.scores["relevance"].max(initial=0.0))
     like = kept.filter(pl.col("relevance") >= floor)
-    attempts: dict[str, dict[str, Any]] = {}
+    attempts: dict[str, Mapping[str, Any]] = {}
     for scope in asked.scopes:
         attempts |= shelf.of(scope, asked.filters)
     rows = zip(like.to_dicts(), like["relevance"].to_list(), strict=True)

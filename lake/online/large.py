@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from lake.index import Generation
 from lake.online.asked import Asked
 from lake.online.refused import served
-from lake.online.views import Usual, View, reading, scored
+from lake.online.views import Usual, View, reading, scored_with_payload
 from lake.scope import Scope, predicate, scope_predicate
+from transforms.scope_columns import ScopeColumns
+
+RowIds = NDArray[np.uint64]
 
 SPARE_PART = 5
 """A fifth more rows than asked are fetched, for those that turn out not to be served."""
@@ -35,47 +40,72 @@ def candidates(
     loose, tight = scope_predicate(scope), predicate(scope, asked.filters)
     is_narrow = asked.filters.kinds is not None or asked.filters.since is not None
     where = tight if is_narrow or asked.filters.until is not None else loose
-    found = reading(_searched, generation, pool, asked, scope, fetched, where)
-    views = []
-    for entry, tables in zip(generation.tables_of(scope), found, strict=True):
-        if any(_is_short(generation, table, asked, fetched) for table in tables):
-            again = reading(_searched, generation, pool, asked, scope, asked.count, tight)
-            return [
-                _view(generation, e.name, scope, t, usual)
-                for e, t in zip(generation.tables_of(scope), again, strict=True)
-            ]
-        views.append(_view(generation, entry.name, scope, tables, usual))
-    return views
+    found = reading(_found, generation, pool, asked, scope, fetched, where)
+    if where is loose and any(_is_short(one, asked, fetched) for one in found):
+        found = reading(_found, generation, pool, asked, scope, asked.count, tight)
+    return [_view(generation, scope, one, usual) for one in found]
 
 
-def _searched(
+@dataclass(frozen=True)
+class _Found:
+    """Rows that one table's searches found.
+
+    Attributes:
+        table: Its name.
+        searches: Row ids by search.
+        row_ids: All of them, ascending.
+        columns: Scoring columns, row by row with them.
+        rows: Payloads.
+    """
+
+    table: str
+    searches: tuple[RowIds, ...]
+    row_ids: RowIds
+    columns: ScopeColumns
+    rows: list[dict[str, Any]]
+
+
+def _found(
     generation: Generation, pool: Executor, asked: Asked, scope: Scope, count: int, where: str
-) -> list[tuple[pa.Table, pa.Table]]:
-    """By table: rows found by vector, and rows found by words."""
-    columns = generation.scored_columns()
-    texts = generation.text_scans(scope, asked.text, count, where, columns, has_row_ids=True)
+) -> list[_Found]:
+    """By table, what is nearest and what holds the most of the words.
+
+    The searches return row ids only, and the rows are then read once: a column more costs a search of
+    the store as much as reading it of both searches' rows together.
+    """
+    texts = generation.text_scans(scope, asked.text, count, where, (), has_row_ids=True)
     # Prepared here, for two threads that prepare would wait for each other's interpreter.
     pending = [pool.submit(scan.to_table) for scan in texts]
-    near = generation.vector_scans(scope, asked.vector, count, where, columns, has_row_ids=True)
+    near = generation.vector_scans(scope, asked.vector, count, where, (), has_row_ids=True)
     by_vector = [scan.to_table() for scan in near]
-    return list(zip(by_vector, [done.result() for done in pending], strict=True))
+    found = []
+    for entry, one, other in zip(generation.tables_of(scope), by_vector, pending, strict=True):
+        searches = one["_rowid"].to_numpy(), other.result()["_rowid"].to_numpy()
+        row_ids = np.unique(np.concatenate(searches))
+        if len(row_ids):
+            taken = generation.taken(entry.name, row_ids, generation.fetched_columns())
+            columns, rows = scored_with_payload(taken, generation.manifest.dimensions)
+            found.append(_Found(entry.name, searches, row_ids, columns, rows))
+    return found
 
 
-def _is_short(generation: Generation, table: pa.Table, asked: Asked, fetched: int) -> bool:
-    """Whether the table has more rows than were fetched, and too few of those are served."""
-    if table.num_rows < fetched:
-        return False
-    columns = scored(table, generation.manifest.dimensions)
-    return int(served(columns, asked.filters).sum()) < asked.count
+def _is_short(found: _Found, asked: Asked, fetched: int) -> bool:
+    """Whether the table has more rows than a search fetched, and too few of those are served."""
+    mask = served(found.columns, asked.filters)
+    return any(
+        len(ids) >= fetched and int(mask[np.searchsorted(found.row_ids, ids)].sum()) < asked.count
+        for ids in found.searches
+    )
 
 
-def _view(
-    generation: Generation, table: str, scope: Scope, found: tuple[pa.Table, pa.Table], usual: Usual
-) -> View:
-    near, texts = found
-    names = [name for name in near.column_names if name != "_distance"]
-    whole = pa.concat_tables([near.select(names), texts.select(names)])
-    addresses, first = np.unique(whole["_rowid"].to_numpy(), return_index=True)
-    columns = scored(whole.take(pa.array(first)), generation.manifest.dimensions)
-    order = columns.sorted_rows()
-    return View(columns.take(order), generation, table, addresses[order], scope, usual=usual)
+def _view(generation: Generation, scope: Scope, found: _Found, usual: Usual) -> View:
+    order = found.columns.sorted_rows()
+    return View(
+        found.columns.take(order),
+        generation,
+        found.table,
+        found.row_ids[order],
+        scope,
+        usual=usual,
+        held=[found.rows[place] for place in order.tolist()],
+    )

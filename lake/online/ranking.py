@@ -15,6 +15,7 @@ from lake.online.refused import refused, served
 from lake.online.reranking import reordered
 from lake.online.views import Source, View
 from transforms import scoring
+from transforms.diversity import diversified
 from transforms.relevance import Relevance, question, relevance
 from transforms.route_effects import Effect, effect
 from transforms.scope_columns import KINDS, OUTCOME_CODES, TIERS, Positions, ScopeColumns, united
@@ -152,15 +153,7 @@ def _pool(
     relevance = np.where(away, _AWAY, relevance)
     key = np.where(away, -np.inf, columns.event_us) if routed.is_newest_first else relevance
     positions = _best(key, columns, min(asked.count, len(columns) - int(away.sum())))
-    mine: dict[str, Any] = {
-        "relevance": relevance[positions],
-        "importance": columns.importance[positions].astype(np.float64),
-        "access_count": columns.access_count[positions].astype(np.float64),
-        "seen_us": columns.seen_us[positions],
-        "kind": [KINDS[code] for code in columns.kind[positions].tolist()],
-        "tier": [TIERS[code] for code in columns.tier[positions].tolist()],
-        "outcome": [OUTCOME_CODES[code] for code in columns.outcome[positions].tolist()],
-    }
+    mine = _inputs(columns, relevance, positions)
     as_of = asked.filters.as_of
     is_about = asked.route is None or asked.route.kind not in ("general", "recency")
     scores = scoring.score_columns(mine, policy=policy, as_of=as_of, weights=asked.weights, is_about=is_about)
@@ -175,13 +168,36 @@ def _pool(
     sorted_positions = positions[order]
     vectors = columns.vectors.at(sorted_positions)
     vectors[columns.is_digest[sorted_positions]] = 0  # a summary repeats what it cites
+    if not routed.is_newest_first:
+        places = diversified(
+            scores["score"][order],
+            vectors,
+            share=policy.recall.diversity_share,
+            count=asked.limit,
+            cosine=policy.recall.duplicate_cosine,
+        )
+        order, sorted_positions, vectors = order[places], sorted_positions[places], vectors[places]
     hashes = [code or None for code in columns.content[sorted_positions].tolist()]
     originals = scoring.originals(
         hashes, vectors, threshold=policy.recall.duplicate_cosine, limit=asked.limit
     )
-    mine |= {"event_us": columns.event_us[positions]}
+    near = scoring.closeness(mine["relevance"], policy.recall.closeness_power if is_about else 0.0)
+    mine |= {"event_us": events, "closeness": near}
     mine |= {name: values[positions] for name, values in measures.items()}
     return Pool(positions, ids, scores, order, originals, mine)
+
+
+def _inputs(columns: ScopeColumns, relevance: Floats, positions: Positions) -> dict[str, Any]:
+    """What the factors of some rows are made of (``scoring.score_columns``)."""
+    return {
+        "relevance": relevance[positions],
+        "importance": columns.importance[positions].astype(np.float64),
+        "access_count": columns.access_count[positions].astype(np.float64),
+        "seen_us": columns.seen_us[positions],
+        "kind": [KINDS[code] for code in columns.kind[positions].tolist()],
+        "tier": [TIERS[code] for code in columns.tier[positions].tolist()],
+        "outcome": [OUTCOME_CODES[code] for code in columns.outcome[positions].tolist()],
+    }
 
 
 def _first_shown(

@@ -224,7 +224,7 @@ class RecallLog:
                 self._thread.start()
 
     def _write(self, entries: Sequence[Entry]) -> None:
-        from lake.online.log_entries import Batch, bucket_of
+        from lake.online.log_lines import Batch, bucket_of
 
         by_bucket: dict[int, list[Entry]] = {}
         for entry in entries:

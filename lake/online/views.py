@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -29,6 +29,7 @@ class Gone(Exception):  # noqa: N818 says what happened
     """A file of the index could not be read: its generation was removed meanwhile, or is damaged."""
 
 
+_ID_BYTES = 32
 Usual = tuple[ScopeColumns, Prepared]
 _T = TypeVar("_T")
 
@@ -117,6 +118,7 @@ class View:
         scope: Whose rows these are.
         prepared: As ``Source``.
         usual: As ``Source``.
+        held: Payloads, where they were read with the columns.
         refused: The tombstones last asked for, and which rows they refuse.
     """
 
@@ -127,6 +129,7 @@ class View:
     scope: Scope
     prepared: Prepared | None = None
     usual: Usual | None = None
+    held: Sequence[dict[str, Any]] | None = None
     refused: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def rows(self, positions: Positions) -> list[dict[str, Any]]:
@@ -135,8 +138,11 @@ class View:
         Raises:
             Gone: The table is gone, or holds other rows than were scanned.
         """
-        found = reading(self.generation.payloads, self.table, self.addresses[positions])
-        rows = [orjson.loads(text) for text in found]
+        if self.held is None:
+            found = reading(self.generation.payloads, self.table, self.addresses[positions])
+            rows = [orjson.loads(text) for text in found]
+        else:
+            rows = [self.held[position] for position in positions.tolist()]
         wanted = self.columns.ids[positions].tolist()
         for row, name in zip(rows, wanted, strict=True):
             if row["memory_id"].encode() != name or not self.scope.holds(row):
@@ -168,7 +174,7 @@ def scored(found: pa.Table, dimensions: int) -> ScopeColumns:
     if RECORD_COLUMN not in found.column_names:
         return _of_payload(found, dimensions)
     terms, starts = _lists(found[TERMS_COLUMN])
-    names = {column.removesuffix("_id"): found[column].to_pylist() for column in NAME_COLUMNS}
+    names = {column.removesuffix("_id"): _one(found[column]) for column in NAME_COLUMNS}
     return from_parts(
         _ids(found["memory_id"]),
         _matrix(found["vector"], dimensions),
@@ -178,6 +184,15 @@ def scored(found: pa.Table, dimensions: int) -> ScopeColumns:
         names,
         is_fresh=False,
     )
+
+
+def scored_with_payload(found: pa.Table, dimensions: int) -> tuple[ScopeColumns, list[dict[str, Any]]]:
+    """Scoring columns of a few rows that were read with their payload, which holds their names; and it."""
+    rows = [orjson.loads(text) for text in found[PAYLOAD].to_pylist()]
+    for column in ("memory_id", *NAME_COLUMNS):
+        if column not in found.column_names:
+            found = found.append_column(column, pa.array([row[column] for row in rows], pa.string()))
+    return scored(found, dimensions), rows
 
 
 def _of_payload(found: pa.Table, dimensions: int) -> ScopeColumns:
@@ -202,7 +217,14 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _ids(column: pa.ChunkedArray) -> NDArray[np.bytes_]:
-    return np.array(column.cast(pa.binary()).to_pylist(), np.bytes_) if len(column) else np.zeros(0, "S32")
+    if not len(column):
+        return np.zeros(0, f"S{_ID_BYTES}")
+    names = _one(column)
+    _, offsets, data = names.buffers()
+    begins = np.frombuffer(offsets, np.int32, len(names) + 1, names.offset * 4)
+    if (np.diff(begins) == _ID_BYTES).all():  # as all ids are that were not made up
+        return np.frombuffer(data, f"S{_ID_BYTES}", len(names), int(begins[0]))
+    return np.array(names.cast(pa.binary()).to_pylist(), np.bytes_)
 
 
 def _matrix(column: pa.ChunkedArray, dimensions: int) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,15 @@ from transforms.working.state import Change, TaskState
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What was read: the file as it was then (its number, size and time), its lines, and what they say."""
+
+    tag: tuple[int, int, int]
+    lines: bytes
+    log: Log
 
 
 class Session(Task):
@@ -57,7 +67,7 @@ class Session(Task):
         self._lake, self._policy, self._clock = lake, policy, clock
         self._sum_up = sum_up
         self._key = name.key(lake)
-        self._held: tuple[object, Log] | None = None
+        self._held: _Held | None = None
         self._is_open = False
         self._summing: Future[None] | None = None
 
@@ -187,7 +197,7 @@ class Session(Task):
         return memories_of(self.window(), self.name)
 
     def settle(self) -> None:
-        """Wait until what left the window is summed up.
+        """Wait until what left the window is summed up, as far as it makes a group of turns.
 
         Raises:
             SlowwaveError: It could not be.
@@ -196,7 +206,7 @@ class Session(Task):
         while True:
             if self._summing is not None:
                 self._summing.result()
-            left = len(self.window().left)
+            left = len(self.window().groups)
             if not left or left == before:  # nothing to do, or another process is at it
                 return
             before = left
@@ -244,21 +254,24 @@ class Session(Task):
     def _read(self) -> Log:
         """What stands in the file; opened where it is not, and read again only where it has changed."""
         self._open()
-        tag = self._tag()
-        if self._held is not None and tag is not None and self._held[0] == tag:
-            return self._held[1]
+        tag, held = self._tag(), self._held
+        if held is not None and tag is not None and held.tag == tag:
+            return held.log
         lines = working_file.read(self._lake, self._key)
         if not lines:  # it has expired or was erased since it was opened
             self._is_open = False
             self._open()
-            lines = working_file.read(self._lake, self._key)
+            tag, lines = self._tag(), working_file.read(self._lake, self._key)
         if not lines:
             return Log(self.name, self._clock())
-        log = working_log.parsed(self._lake, self._key, lines)
-        self._held = (tag, log)
+        if held is not None and lines.startswith(held.lines):  # mostly some were added
+            log = working_log.extended(self._lake, self._key, held.log, lines[len(held.lines) :])
+        else:
+            log = working_log.parsed(self._lake, self._key, lines)
+        self._held = None if tag is None else _Held(tag, lines, log)
         return log
 
-    def _tag(self) -> object:
+    def _tag(self) -> tuple[int, int, int] | None:
         """What changes with the file's content; None on an object store."""
         if not isinstance(self._lake.storage, LocalStorage):
             return None
@@ -271,7 +284,7 @@ class Session(Task):
     def _sum(self, log: Log) -> None:
         """Have what left the window summed up, if anything did."""
         is_busy = self._summing is not None and not self._summing.done()
-        if is_busy or not window_of(self._lake, log, self._policy, self._clock()).left:
+        if is_busy or not window_of(self._lake, log, self._policy, self._clock()).groups:
             return
         self._summing = in_background(self._lake, self.name, self._policy, self._clock, self._sum_up)
 

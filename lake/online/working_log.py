@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -192,7 +192,7 @@ def parsed(lake: Lake, key: str, lines: bytes) -> Log:
     Raises:
         LakeError: It is damaged, or the lake is encrypted and its keys are not there or not the right ones.
     """
-    first, *rest = lines.splitlines()
+    first, _, rest = lines.partition(b"\n")
     try:
         told = orjson.loads(first)["working"]
         log = Log(
@@ -200,16 +200,39 @@ def parsed(lake: Lake, key: str, lines: bytes) -> Log:
             datetime.fromisoformat(told["opened_at"]),
             None if told["closed_at"] is None else datetime.fromisoformat(told["closed_at"]),
         )
-        _read_rows(lake, log, [line for line in rest if line.startswith(ROW)])
-        for line in rest:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(key) from error
+    return extended(lake, key, log, rest)
+
+
+def extended(lake: Lake, key: str, log: Log, lines: bytes) -> Log:
+    """What stands in a file after further lines; the log before stays as it was.
+
+    Raises:
+        LakeError: As ``parsed``.
+    """
+    more = lines.splitlines()
+    made = replace(
+        log,
+        rows=list(log.rows),
+        lines=list(log.lines),
+        changes=list(log.changes),
+        covered=set(log.covered),
+        people=set(log.people),
+    )
+    try:
+        _read_rows(lake, made, [line for line in more if line.startswith(ROW)])
+        for line in more:
             if not line.startswith(ROW):
-                _take(log, _opened(lake, key, orjson.loads(line)))
+                _take(made, _opened(lake, key, orjson.loads(line)))
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise _damaged(key) from error
-    return log
+    return made
 
 
 def _read_rows(lake: Lake, log: Log, lines: list[bytes]) -> None:
+    if not lines:
+        return
     if lake.encryption is None:
         raws = [orjson.loads(line)[EPISODES.name] for line in lines]
     else:

@@ -45,12 +45,14 @@ def sum_now(lake: Lake, name: SessionName, policy: Policy, now: datetime, sum_up
         return
     log = working_log.parsed(lake, key, lines)
     window = window_of(lake, log, policy, now)
-    if not window.left:
+    if not window.groups:
         return
     until = until_of(lake, log, policy)
     make = sum_up or (lambda before, rows: summed_up(before, rows, policy, until))
-    made = make(window.summed, window.left)
-    covered = {row.id for row in window.left}
+    made = window.summed
+    for group in window.groups:
+        made = make(made, group)
+    covered = {row.id for group in window.groups for row in group}
 
     def step(held: bytes) -> Write | None:
         if not held:

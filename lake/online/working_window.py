@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from transforms.working.rendering import Parts, brief, preface
 from transforms.working.rows import Row, ordered, shown_until
 from transforms.working.state import TaskState, folded
 from transforms.working.summary import Summary
-from transforms.working.turns import Cut, cut
+from transforms.working.turns import Cut, cut, groups
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Window:
         state: Of the task.
         summed: What stands for rows that were summed up.
         brief_chars: Most characters of what stands for rows that left and are not summed up yet.
+        group_rows: Least rows that are summed up together.
     """
 
     all_rows: list[Row]
@@ -37,6 +38,7 @@ class Window:
     state: TaskState
     summed: Summary
     brief_chars: int
+    group_rows: int
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -47,6 +49,11 @@ class Window:
     def left(self) -> list[Row]:
         """Rows that have left the window and are not summed up yet."""
         return self.cut.left(self.all_rows)
+
+    @cached_property
+    def groups(self) -> list[list[Row]]:
+        """Those of them that are to be summed up together."""
+        return groups(self.cut.whole_turns(self.all_rows), self.group_rows)
 
     @cached_property
     def summary(self) -> str:
@@ -91,7 +98,8 @@ def window_of(lake: Lake, log: Log, policy: Policy, now: datetime) -> Window:
         if _is_refused(refusing, log, log.opened_at):
             summed = Summary()
     made = cut(rows, rules.window_rows, rules.window_tokens)
-    return Window(rows, made, _state(log, rows, policy, now, refusing), summed, 4 * rules.summary_tokens)
+    state = _state(log, rows, policy, now, refusing)
+    return Window(rows, made, state, summed, 4 * rules.summary_tokens, rules.summary_rows)
 
 
 def until_of(lake: Lake, log: Log, policy: Policy) -> Until:
@@ -106,14 +114,18 @@ class Until:
     lake: Lake
     tenant: str
     policy: Policy
+    _periods: dict[str, int | None] = field(default_factory=dict)
 
     def __call__(self, row: Row) -> datetime:
         """When the row is no longer shown."""
-        return shown_until(row.raw, self.policy.working, self.policy.retention, self._period(row))
-
-    def _period(self, row: Row) -> int | None:
         user = row.raw["user_id"]
-        told = standing.of_rows(self.lake, self.tenant, user, None) if user else []
+        if user and user not in self._periods:
+            self._periods[user] = self._period(user)
+        period = self._periods.get(user) if user else None
+        return shown_until(row.raw, self.policy.working, self.policy.retention, period)
+
+    def _period(self, user: str) -> int | None:
+        told = standing.of_rows(self.lake, self.tenant, user, None)
         return next((one.period_seconds for one in told if one.subject.user == user), None)
 
 

@@ -57,6 +57,7 @@ VERBS = (
     "export",
     "report",
     "keys",
+    "evaluate",
 )
 HEAVY = (
     "polars",
@@ -106,7 +107,8 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
         "consolidate": {"--dry-run", "--complete"},
         "facts": scope | {"--history", "--recorded-by", "--tenant-wide"},
         "explain": scope | {"--tenant-wide"},
-        "recall": scope | {"-k", "--kinds", "--explain"},
+        "recall": scope | {"-k", "--kinds", "--explain", "--weights"},
+        "used": scope | {"--call"},
         "context": scope | {"--budget"},
         "publish": {"--rollback", "--force"},
         "decay": scope | {"--out"},
@@ -121,6 +123,7 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
         "opt-out": scope,
         "report": {"--out"},
         "keys": scope | {"--data", "--yes"},
+        "evaluate": {"--set", "--data", "--conversations", "--preset", "--k", "--out", "--seed", "--against"},
     }
     for verb in VERBS:
         assert shared | wanted.get(verb, set()) <= set(flags(verb))
@@ -286,10 +289,10 @@ MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
     "config is no TOML": ("--lake LAKE status", "[recall\n", 4, "config", "not TOML"),
     "wrong key": (
         "--lake LAKE status",
-        "[recall]\nrecency_wieght = 1\n",
+        "[recall]\nwieghts = 'two'\n",
         4,
         "config",
-        "did you mean recency_weight",
+        "did you mean weights",
     ),
     "wrong section": ("--lake LAKE status", "[recal]\nx = 1\n", 4, "config", "did you mean recall"),
     "wrong embedder key": ("--lake LAKE status", "[embedder]\nmodl = 1\n", 4, "config", "did you mean model"),
@@ -302,7 +305,7 @@ MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
     ),
     "wrong type": ("--lake LAKE status", 'recall = "all"\n', 4, "config", "recall"),
     "the policy by name": ("--lake LAKE status", "[policy]\nx = 1\n", 4, "config", "unknown key policy"),
-    "weights off": ("--lake LAKE status", "[recall]\nrecency_weight = 0.9\n", 4, "config", "sum to"),
+    "weights off": ("--lake LAKE status", "[recall.weights]\nrecency = 0.9\n", 4, "config", "sum to"),
     "no lake": ("--lake TMP/nowhere status", "", 5, "lake", "no lake at"),
     "no lake to search": (
         "--lake TMP/nowhere recall x --tenant acme --user ana",

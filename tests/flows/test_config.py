@@ -58,7 +58,10 @@ def test_one_number_of_a_section_is_set_and_the_others_stay(tmp_path: Path) -> N
             "[recall.agents.planner]\nrelevance = 1.5\n",
             "recall.agents.planner: relevance: Input should be less than or equal to 1",
         ),
-        ("[recall.agents]\nplanner = 'four'\n", "recall.agents.planner: unknown name four, did you mean five?"),
+        (
+            "[recall.agents]\nplanner = 'four'\n",
+            "recall.agents.planner: unknown name four, did you mean five?",
+        ),
         ("[recall]\nweights = 5\n", "recall.weights"),
         ("[ingets]\nbatch_rows = 1\n", "unknown key ingets, did you mean ingest?"),
         ("lakes = 'x'\n", "unknown key lakes, did you mean lake?"),
@@ -196,3 +199,24 @@ def test_the_key_comes_from_the_file_or_the_environment_and_is_never_shown(tmp_p
     with pytest.raises(ConfigError) as fault:
         config(tmp_path, ENDPOINT + 'api_key = ["hush"]\n')
     assert "hush" not in str(fault.value)
+
+
+RERANKER = "[reranker]\nprovider = 'openai'\nmodel = 'm'\nbase_url = 'https://rerank.example.com/v1'\n"
+
+
+def test_a_reranker_takes_its_own_key_and_no_other(tmp_path: Path) -> None:
+    def key(text: str, **environment: str) -> str | None:
+        found = config(tmp_path, text, **environment).reranker.api_key
+        return found.get_secret_value() if found else None
+
+    assert key(RERANKER, OPENAI_API_KEY="b", SLOWWAVE_API_KEY="a") is None
+    assert key(RERANKER, SLOWWAVE_RERANKER_API_KEY="r") == "r"
+    assert key(RERANKER + 'api_key = "f"\n', SLOWWAVE_RERANKER_API_KEY="r") == "f"
+    assert key("", SLOWWAVE_RERANKER_API_KEY="r") is None
+
+
+def test_a_wrong_key_of_the_reranker_names_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"reranker\.time_out_seconds, did you mean timeout_seconds\?"):
+        config(tmp_path, RERANKER + "time_out_seconds = 1.0\n")
+    with pytest.raises(ConfigError, match=r"rerankers, did you mean reranker\?"):
+        config(tmp_path, "[rerankers]\nprovider = 'none'\n")

@@ -61,7 +61,9 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def test_a_small_set_from_file_to_page(tmp_path: Path, command: Command) -> None:
     data, out = written(tmp_path / "set.jsonl", records()), tmp_path / "out"
-    said = command("evaluate", "--set", "rows", "--data", data, "--k", "1,5", "--out", out, "--json")
+    said = command(
+        "evaluate", "--set", "rows", "--data", data, "--k", "1,5", "--out", out, "--context", "--json"
+    )
     assert said.code == 0, said.err
     found = said.json
     assert found == json.loads((out / "result.json").read_text("utf-8"))
@@ -76,6 +78,9 @@ def test_a_small_set_from_file_to_page(tmp_path: Path, command: Command) -> None
         assert found["intervals"][system]["all"]["recall@5"]["by_group"] == [1.0, 1.0]
     assert found["metrics"]["bm25 alone"]["all"]["hit@1"] == 1.0
     assert found["abstention"]["recall"]["unanswerable"]["questions"] == 1
+    assert found["metrics"]["recall"]["all"]["context_recall"] == 1.0
+    assert "context_recall" not in found["metrics"]["recall, episodes only"]["all"]
+    assert found["context"]["unanswerable"]["questions"] == 1
     # Nothing is old enough to be forgotten.
     assert (found["price"]["episodes_kept"], found["price"]["episodes"]) == (20, 20)
     page = (out / "evaluation.html").read_text("utf-8")

@@ -67,6 +67,14 @@ def test_grant_share_revoke(slowwave: Callable[..., Said]) -> None:
     assert slowwave("--json", "revoke", *BETWEEN).error["message"] == "there is no such grant"
 
 
+def test_explain_says_where_a_copy_comes_from(slowwave: Callable[..., Said]) -> None:
+    slowwave("grant", *BETWEEN, "--yes")
+    (copy,) = slowwave("--json", "share", "invoices", *BETWEEN).json["shared"]
+    assert slowwave("ingest").code == 0
+    said = slowwave("explain", copy["id"], "--tenant", "acme", "--agent", "support").out
+    assert f"shared by agent billing: a copy of conversation {copy['source_id'][:8]} of" in said
+
+
 def test_teams(slowwave: Callable[..., Said]) -> None:
     team = ("--tenant", "acme", "--team", "ops")
     assert slowwave("team", "add", *team, "--agent", "billing").out == "billing is a member of team:ops\n"

@@ -109,7 +109,7 @@ def test_an_agent_a_session_and_a_tenant(
 def test_one_memory_leaves_the_window_and_the_summary(job: Job, tmp_path: Path) -> None:
     group = session(job.lake, None, "g1")
     row = landed(job.lake, "We decided to hide the present in the oak chest upstairs.", name="g1")
-    for number in range(20):
+    for number in range(24):
         landed(job.lake, f"Question {number} about the weather on the lake.", "ben", "g1")
         group.rows()
     group.settle()
@@ -201,7 +201,7 @@ def test_an_encrypted_lake_seals_it_and_erases_its_key(tmp_path: Path) -> None:
     texts = [ANA_SAID, BEN_SAID, SECRET_PLAN, "what both of them want", "ferry"]
     assert holding(tmp_path / "lake", texts) == {}
     assert made["ana"].state().goal == SECRET_PLAN
-    for number in range(20):
+    for number in range(26):
         made["ana"].add("user", f"We decided on the painted boat number {number}.")
     made["ana"].settle()
     again = Session(lake, SessionName("acme", "travel", "s1", "ana"), job.policy)

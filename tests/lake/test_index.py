@@ -67,7 +67,12 @@ def test_the_payload_of_a_fact_holds_its_keys_and_no_text_can_pass_for_them() ->
         pl.Series("confidence", [0.5, None], pl.Float32),
     )
     first, second = (orjson.loads(text) for text in to_batch(rows, DIMENSIONS)["payload"].to_pylist())
-    assert (first["subject"], first["object"], first["aspect"], first["confidence"]) == ("user", told, None, 0.5)
+    assert (first["subject"], first["object"], first["aspect"], first["confidence"]) == (
+        "user",
+        told,
+        None,
+        0.5,
+    )
     assert second["text"] == second["speaker"] == told
     assert "subject" not in second
 

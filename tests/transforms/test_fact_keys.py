@@ -5,22 +5,31 @@ from __future__ import annotations
 import pytest
 
 from tests.transforms.test_routing import known
-from transforms.fact_keys import Hit, named_facts
 from transforms.fact_hops import hops
+from transforms.fact_keys import Hit
+from transforms.named_facts import named_facts
 
 TWO_HOPS = [
     # facts (answer last), question
-    ("user works_at - Halden Labs", "Halden_Labs located_at - Leiden", "In which town is my employer located?"),
+    (
+        "user works_at - Halden Labs",
+        "Halden_Labs located_at - Leiden",
+        "Where is my employer located?",
+    ),
     ("user reports_to - Ines", "Ines lives_in - Porto", "Where does my boss live?"),
     ("user has_relative - sister Odile", "Odile works_at - Norvik", "Who is the employer of my sister?"),
     ("user has_relative - daughter Ana", "Ana allergic_to - nuts", "Which allergies does my daughter have?"),
     ("user has_pet - dog Biscuit", "Biscuit takes - worm pills", "Which medicine does my pet take?"),
-    ("Odile works_at - Norvik", "Norvik located_at - Bergen", "What is the address of the company Odile works at?"),
+    (
+        "Odile works_at - Norvik",
+        "Norvik located_at - Bergen",
+        "Address of the company Odile works at?",
+    ),
     ("Odile reports_to - Bo", "Bo speaks - Finnish", "Which language does the manager of Odile speak?"),
     ("user works_on - Falcon", "Falcon deadline - 3 March", "What is the deadline of my project?"),
     ("user uses - payments-api", "payments-api version - 3.2", "Which version has the tool I use?"),
     ("user has_relative - partner Noor", "Noor born_on - 3 May", "When is the birthday of my partner?"),
-]  # fmt: skip
+]
 BESIDE = """
 user   lives_in  - Utrecht
 user   likes     - jazz

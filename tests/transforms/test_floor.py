@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,8 @@ from transforms.floor import (
     SHARES,
     Background,
     Floor,
-    background,
+    Sampled,
+    backgrounds,
     below,
     floor_of,
     read_background,
@@ -26,13 +28,15 @@ from transforms.policy_recall import RecallPolicy
 SPACE = "model@1/8/v1+form"
 
 
-def pairs(queries=40, rows=80, owners=4, seed=0):
+def pairs(queries=40, rows=80, owners=4, seed=0, scale=1.0, shift=0.0):
     draw = np.random.default_rng(seed)
-    cosines = draw.uniform(-0.2, 0.6, (queries, rows)).astype(np.float32)
-    return cosines, draw.integers(0, owners, rows), draw.integers(0, 12, rows)
+    cosines = draw.uniform(-0.2, 0.6, (queries, rows)).astype(np.float32) * scale + shift
+    beside = draw.uniform(0.4, 0.8, queries).astype(np.float32) * scale + shift
+    scripts = np.array(["latin"] * rows)
+    return Sampled(cosines, beside, draw.integers(0, owners, rows), draw.integers(0, 12, rows), scripts)
 
 
-def plainly(cosines, codes, is_told):
+def plainly(cosines, codes, is_told=lambda q, r: True):
     """The oracle, pair by pair."""
     return [
         float(cosines[q, r])
@@ -43,49 +47,83 @@ def plainly(cosines, codes, is_told):
 
 
 def test_pairs_of_different_owners_and_no_others():
-    cosines, owner, session = pairs()
-    cosines[3] = np.nan  # a text without a vector
-    found = background(cosines, owner, session)
-    kept = plainly(cosines, owner, lambda q, r: True)
+    sampled = pairs()
+    sampled.cosines[3] = np.nan  # a text without a vector
+    sampled.beside[7] = np.nan  # nothing follows it
+    found = backgrounds(sampled)["latin"]
+    kept = plainly(sampled.cosines, sampled.owner)
     assert (found.basis, found.pairs) == ("owners", len(kept))
     assert found.cosines == pytest.approx(np.quantile(kept, SHARES), abs=1e-4)
+    near = [c for c in sampled.beside.tolist() if np.isfinite(c)]
+    clear = np.quantile(kept, 0.95)
+    assert found.cleared == pytest.approx(sum(c >= clear for c in near) / len(near), abs=1e-4)
 
 
 def test_of_one_owner_other_sessions_less_those_about_the_same():
-    cosines, _, session = pairs()
-    session[5:9] = -1
-    found = background(cosines, np.zeros(80, np.int64), session)
-    kept = plainly(cosines, session, lambda q, r: session[q] >= 0 and session[r] >= 0)
+    sampled = replace(pairs(), owner=np.zeros(80, np.int64))
+    sampled.session[5:9] = -1
+    found = backgrounds(sampled)["latin"]
+    told = sampled.session >= 0
+    kept = plainly(sampled.cosines, sampled.session, lambda q, r: told[q] and told[r])
     assert (found.basis, found.pairs) == ("sessions", len(kept))
     assert found.cosines == pytest.approx(np.quantile(kept, np.array(SHARES) * (1 - RELATED_SHARE)), abs=1e-4)
 
 
-def test_too_few_pairs_tell_nothing():
-    cosines, owner, session = pairs(20, 20)
-    assert background(cosines, owner, session) is None
-    none = np.zeros((0, 0), np.float32), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    assert background(*none) is None
-    one = pairs()
-    assert background(one[0], np.zeros(80, np.int64), np.zeros(80, np.int64)) is None
+def test_each_script_has_its_own():
+    both, near = pairs(), pairs(seed=1, scale=0.2, shift=0.7)
+    is_han = np.arange(80) % 2 == 1
+    mixed = replace(
+        both,
+        cosines=np.where(is_han[:40, None] & is_han[None, :], near.cosines, both.cosines),
+        beside=np.where(is_han[:40], near.beside, both.beside),
+        owner=np.arange(80),
+        script=np.where(is_han, "han", "latin"),
+    )
+    assert backgrounds(mixed) == {}  # 20 x 40 pairs of each: too few
+    rows = {name: np.tile(getattr(mixed, name), 2) for name in ("beside", "owner", "session", "script")}
+    measured = backgrounds(Sampled(np.tile(mixed.cosines, (2, 2)), **rows))
+    assert sorted(measured) == ["han", "latin"]
+    assert measured["latin"].at(0.95) == pytest.approx(0.56, abs=0.03)
+    assert measured["han"].at(0.95) == pytest.approx(0.56 * 0.2 + 0.7, abs=0.03)
+
+
+def test_too_few_pairs_or_neighbours_tell_nothing():
+    assert backgrounds(pairs(20, 20)) == {}
+    none = np.zeros(0, np.int64)
+    nobody = Sampled(np.zeros((0, 0), np.float32), np.zeros(0, np.float32), none, none, none.astype(str))
+    assert backgrounds(nobody) == {}
+    one = np.zeros(80, np.int64)
+    assert backgrounds(replace(pairs(), owner=one, session=one)) == {}
+    lonely = pairs()
+    lonely.beside[10:] = np.nan
+    assert backgrounds(lonely) == {}
 
 
 def test_two_scales_get_two_floors():
-    cosines, owner, session = pairs()
-    low = background(cosines, owner, session)
-    high = background(cosines * 0.3 + 0.6, owner, session)
     policy = RecallPolicy()
-    assert floor_of(policy, SPACE, low).cosine == pytest.approx(0.56, abs=0.02)
-    assert floor_of(policy, SPACE, high).cosine == pytest.approx(0.56 * 0.3 + 0.6, abs=0.02)
+    low, high = backgrounds(pairs()), backgrounds(pairs(scale=0.3, shift=0.6))
+    assert floor_of(policy, SPACE, low, "latin").cosine == pytest.approx(0.56, abs=0.02)
+    assert floor_of(policy, SPACE, high, "latin").cosine == pytest.approx(0.56 * 0.3 + 0.6, abs=0.02)
+
+
+def test_a_script_in_which_neighbours_are_no_nearer_than_strangers_has_no_floor():
+    near = replace(pairs(), beside=np.full(40, 0.2, np.float32))
+    measured = backgrounds(near)
+    assert measured["latin"].cleared == 0
+    assert floor_of(RecallPolicy(), SPACE, measured, "latin") == Floor()
+    assert floor_of(RecallPolicy(floor_cleared=0), SPACE, measured, "latin").cosine is not None
 
 
 def test_the_record_comes_back_and_nothing_else_is_believed():
-    found = background(*pairs())
+    found = backgrounds(pairs())["latin"]
     record = json.loads(json.dumps(found.as_dict()))
     assert read_background(record) == found
     spoilt = [
         {},
         {**record, "basis": "guess"},
         {**record, "pairs": "9"},
+        {**record, "cleared": None},
+        {**record, "cleared": float("nan")},
         {**record, "cosines": record["cosines"][1:]},
         {**record, "cosines": [*record["cosines"][:-1], float("nan")]},
         {**record, "cosines": record["cosines"][::-1]},
@@ -98,20 +136,21 @@ def test_the_record_comes_back_and_nothing_else_is_believed():
 
 
 def test_at_lies_between_its_neighbours():
-    found = Background("owners", 9, tuple(float(i) for i in range(len(SHARES))))
+    found = Background("owners", 9, tuple(float(i) for i in range(len(SHARES))), 1.0)
     assert found.at(0.95) == 7
     assert found.at(0.925) == pytest.approx(6.5)
     assert found.at(1.0) == 9
 
 
 def test_the_policy_goes_before_what_was_measured():
-    measured = background(*pairs())
-    assert floor_of(RecallPolicy(), SPACE, None) == Floor()
-    assert floor_of(RecallPolicy(floor_share=0), SPACE, measured) == Floor()
+    measured = backgrounds(pairs())
+    assert floor_of(RecallPolicy(), SPACE, {}, "latin") == Floor()
+    assert floor_of(RecallPolicy(), SPACE, measured, "han") == Floor()
+    assert floor_of(RecallPolicy(floor_share=0), SPACE, measured, "latin") == Floor()
     own = RecallPolicy(relevance_floor={SPACE: 0.4})
-    assert floor_of(own, SPACE, measured) == Floor(relevance=0.4)
-    assert floor_of(own, "another", measured).cosine == measured.at(0.95)
-    assert floor_of(RecallPolicy(floor_words=0.5), SPACE, measured).words == 0.5
+    assert floor_of(own, SPACE, measured, "latin") == Floor(relevance=0.4)
+    assert floor_of(own, "another", measured, "latin").cosine == measured["latin"].at(0.95)
+    assert floor_of(RecallPolicy(floor_words=0.5), SPACE, measured, "latin").words == 0.5
 
 
 ROWS = """

@@ -125,6 +125,7 @@ def test_every_number_of_the_policy_is_among_those_tried() -> None:
         "recall.relevance_floor",
         "recall.weights",
         "recall.max_sensitivity",
+        "routing.is_enabled",
         "context.shares",
         "context.encoding",
         "working.row_tier",

@@ -29,15 +29,24 @@ def call(call_id: str, memories: list[str], **fields: Any) -> dict[str, Any]:
         "query": "tea",
         "verb": "search",
         "route": "general",
-        "weights": "five",
+        "weighting": "five",
         "policy_hash": "0" * 16,
         "generation": None,
         "recalled_at": US,
     }
-    numbers = ("score", "relevance", "recency", "importance", "frequency", "type", "memory_importance")
+    numbers = (
+        "score",
+        "relevance",
+        "recency",
+        "importance",
+        "frequency",
+        "type",
+        "memory_importance",
+        "closeness",
+    )
     rows: dict[str, list[Any]] = {name: [0.5] * count for name in numbers}
     rows |= {name: [US] * count for name in ("last_accessed_at", "event_at")}
-    rows |= {name: [None] * count for name in ("outcome", "cosine", "words", "tokens")}
+    rows |= {name: [None] * count for name in ("outcome", "cosine", "word_match", "tokens")}
     rows |= {"kind": ["conversation"] * count, "tier": ["episodic"] * count, "access_count": [0] * count}
     rows |= {"memory_id": memories, "rank": list(range(1, count + 1)), "is_packed": [False] * count}
     rows["is_returned"] = [memory in returned for memory in memories]

@@ -313,7 +313,7 @@ def test_recency_lifts_a_row_that_is_about_the_question_and_no_stranger() -> Non
         assert scored["score"] == pytest.approx(
             sum(w * scored[f] for w, f in zip(weights_of("five").values(), FACTORS, strict=True))
         )
-        return np.argsort(-scored["score"]).tolist()
+        return [int(place) for place in np.argsort(-scored["score"])]
 
     assert order(6.0) == [1, 0, 2]
     assert order(0.0) == [1, 2, 0]  # a plain sum: yesterday's small talk before the old answer

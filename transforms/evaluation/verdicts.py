@@ -114,9 +114,17 @@ class Judge:
     def __post_init__(self) -> None:
         """Look up whose the rows are."""
         self._owners = self.suite.owners()
+        self._stage = ""
 
     def judge(
-        self, ask: Ask, told: Told, *, erased: Sequence[str], gone: frozenset[str], is_fresh: bool
+        self,
+        ask: Ask,
+        told: Told,
+        *,
+        erased: Sequence[str],
+        gone: frozenset[str],
+        is_fresh: bool,
+        stage: str = "",
     ) -> None:
         """Count one answer.
 
@@ -126,7 +134,9 @@ class Judge:
             erased: Words that may be seen nowhere by now.
             gone: Ids of rows past their time, unless the question is about an instant before.
             is_fresh: Whether it was asked before the night.
+            stage: Where in the suite, to be told with what went wrong.
         """
+        self._stage = f"{stage}, before the night" if is_fresh else stage
         self._boundaries(ask, told, erased)
         late = [r for r in told.rows if not r.is_derived and gone.intersection(r.rests_on)]
         self._hard("expired_seen", ask, len(late), len(told.rows))
@@ -196,18 +206,17 @@ class Judge:
         measure = self.measures[name]
         measure.add(int(count), of)
         if bool(count) != measure.is_good:
-            self.missed.setdefault(name, []).append(asked_by(ask))
+            self.missed.setdefault(name, []).append(self._asked(ask))
 
     def _hard(self, name: str, ask: Ask, count: int, of: int) -> None:
         self.measures[name].add(count, of)
         if count:
-            self.faults.append(f"{self.measures[name].meaning}: {count:,}, when {asked_by(ask)}")
+            self.faults.append(f"{self.measures[name].meaning}: {count:,}, when {self._asked(ask)}")
 
-
-def asked_by(ask: Ask) -> str:
-    """Who asked what, and as of when."""
-    then = "" if ask.as_of is None else f" (as of {ask.as_of:%Y-%m-%d})"
-    return f"{ask.person.tenant}/{ask.person.user} asked: {ask.query}{then}"
+    def _asked(self, ask: Ask) -> str:
+        """Who asked what, where in the suite, and as of when."""
+        then = "" if ask.as_of is None else f", as of {ask.as_of:%Y-%m-%d}"
+        return f"{ask.person.tenant}/{ask.person.user} asked: {ask.query} ({self._stage}{then})"
 
 
 def has(text: str, markers: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from transforms.policy_recall import WorkingPolicy
 from transforms.policy_retention import RetentionPolicy
+from transforms.schemas import RETENTION_TIERS
 
 CALL_ID = "tool_call_id"
 """Field of an episode's metadata that names a tool call; its result names it as its parent."""
@@ -118,9 +119,9 @@ def due_at(
         policy: Lifetimes.
         period_seconds: What the row's person asked for; the policy's where None.
     """
-    tiers = policy.tier_seconds()
+    tier = raw["retention_tier"]
     spans = [
-        tiers.get(raw["retention_tier"], tiers[policy.default_tier]),
+        getattr(policy, f"{tier if tier in RETENTION_TIERS else policy.default_tier}_seconds"),
         policy.by_kind_seconds.get(raw["kind"]),
         policy.user_cap_seconds if period_seconds is None else period_seconds,
     ]

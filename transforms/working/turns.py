@@ -30,6 +30,10 @@ class Cut:
         """Rows of the window."""
         return [*([] if self.head is None else [rows[self.head]]), *rows[self.start :]]
 
+    def whole_turns(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows before it of turns that are all before it."""
+        return list(rows[: self.start if self.head is None else self.head])
+
     def left(self, rows: Sequence[Row]) -> list[Row]:
         """Rows before it."""
         return [row for place, row in enumerate(rows[: self.start]) if place != self.head]
@@ -115,6 +119,21 @@ def cut(rows: Sequence[Row], max_rows: int, max_tokens: int) -> Cut:
 def _opening(rows: Sequence[Row], first: int, start: int) -> int | None:
     """Place of the last opening message before a window, of those from the first on."""
     return next((place for place in range(start - 1, first - 1, -1) if rows[place].is_opening), None)
+
+
+def groups(rows: Sequence[Row], least: int) -> list[list[Row]]:
+    """Rows in groups of whole turns of at least so many rows; what makes no group yet is in none.
+
+    Rows that are added behind change no group, so what is made of groups does not depend on when.
+    """
+    found: list[list[Row]] = []
+    held: list[Row] = []
+    for row in rows:
+        if row.is_opening and len(held) >= least:
+            found.append(held)
+            held = []
+        held.append(row)
+    return [*found, held] if len(held) >= least else found
 
 
 def _fitting(rows: Sequence[Row], max_rows: int, max_tokens: int) -> list[bool]:

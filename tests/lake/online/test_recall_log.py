@@ -26,7 +26,7 @@ from tests.lake.recalled import WordEmbedder
 from transforms.errors import LakeError, StorageError, UsageError
 from transforms.policy import Policy, RedactPolicy
 from transforms.policy_recall import RecallLogPolicy
-from transforms.scoring import FACTORS, score_columns
+from transforms.scoring import FACTORS, score_columns, weighted
 from transforms.standing import Standing
 from transforms.subjects import Subject
 from transforms.weights import told_weights
@@ -84,8 +84,12 @@ def test_what_is_logged_gives_the_score_again(tmp_path: Path, weights: Any) -> N
         "seen_us": logged["last_accessed_at"].to_physical().to_numpy(),
         **{name: logged[name].to_list() for name in ("kind", "tier", "outcome")},
     }
-    (told,) = set(logged["weights"])
-    again = score_columns(columns, policy=policy, as_of=logged["recalled_at"][0], weights=told_weights(told))
+    (told,) = set(logged["weighting"])
+    at, weighing = logged["recalled_at"][0], told_weights(told)
+    again = score_columns(columns, policy=policy, as_of=at, weights=weighing, is_about=False)
+    near = logged["closeness"].to_numpy()
+    again |= {name: values * near for name, values in again.items() if name not in ("relevance", "score")}
+    again["score"] = weighted(again, weighing)
     names = ("relevance", "recency", "importance", "frequency", "type")
     for column, factor in zip((*names, "score"), (*FACTORS, "score"), strict=True):
         assert np.abs(logged[column].to_numpy() - again[factor]).max() < 1e-6, column

@@ -9,7 +9,7 @@ from lake.online.working import Session
 from lake.online.working_log import SessionName
 from transforms.policy import Policy
 
-POLICY = Policy.model_validate({"working": {"window_rows": 6, "rewrite_bytes": 12_000}})
+POLICY = Policy.model_validate({"working": {"window_rows": 6, "summary_rows": 1, "rewrite_bytes": 12_000}})
 
 
 def say(text: str) -> None:

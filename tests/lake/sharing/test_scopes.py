@@ -71,15 +71,17 @@ CASES: list[tuple[dict[str, Any], list[str], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("is_published", [False, True])
-def test_reads_unite_what_the_caller_may_see(tmp_path: Path, is_published: bool) -> None:
+@pytest.mark.parametrize("state", ["landed", "published", "past"])
+def test_reads_unite_what_the_caller_may_see(tmp_path: Path, state: str) -> None:
+    """In the past it is the lake's tables that answer, not the index."""
     lake = full(tmp_path)
-    if is_published:
+    if state != "landed":
         publish(job(lake))
+    at = NOW - timedelta(hours=1) if state == "past" else NOW
     found = reader(lake)
     for change, also, expected in CASES:
         named = {"tenant": "t", "user": "u", "agent": "a", "session": "s", **change}
-        texts = {m.text for m in found.search("tea", **named, also=also, k=50, as_of=NOW)}
+        texts = {m.text for m in found.search("tea", **named, also=also, k=50, as_of=at)}
         assert {text.removeprefix("tea ") for text in texts} == expected, (change, also)
 
 
@@ -159,6 +161,13 @@ def test_restricted_rows_stay_in_the_scope_they_were_written_in(tmp_path: Path) 
         assert texts(tenant_wide=True) == 1
         assert texts(user="u2", agent="a", also=["agent", "tenant", "system"]) == 0
         assert sum("wife" in m.text for m in found.search("tea", tenant="t", agent="a", as_of=NOW)) == 1
+    past = found.search("tea diabetes", tenant="t", agent="a", k=20, as_of=NOW - timedelta(hours=1))
+    assert ["diabetes" in memory.text for memory in past] == [False]
+    (one,) = found.search("diabetes", tenant="t", user="u", k=1, as_of=NOW)
+    assert found.explain(one.id, tenant="t", user="u").text == one.text
+    for wide in ({"agent": "a"}, {"tenant_wide": True}):
+        with pytest.raises(UsageError, match="no row"):
+            found.explain(one.id, tenant="t", **wide)  # type: ignore[arg-type]
 
 
 WRITES: list[tuple[dict[str, Any], dict[str, Any], str | None, dict[str, Any] | str]] = [

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.transforms.working.made import WORDS, row, rows
 from transforms.working.rows import Row
-from transforms.working.turns import Cut, answers, cut, cuttable
+from transforms.working.turns import Cut, answers, cut, cuttable, groups
 
 
 def places(words: str, most: int) -> Cut:
@@ -98,11 +98,20 @@ def test_a_window_is_as_long_as_may_be(words: list[str], most: int) -> None:
         assert size <= most or made.start == (rest[-1] if rest else turns[-1])
 
 
-@given(WORDS, st.integers(1, 12), st.integers(0, 30))
-def test_what_may_be_left_stays_left(words: list[str], most: int, gone: int) -> None:
-    """A window of what remains after a cut begins where the cut was, or later."""
+@given(WORDS, st.integers(1, 12))
+def test_what_is_left_stays_left(words: list[str], most: int) -> None:
+    """A window of what a window shows leaves nothing more, unless it is over the limit."""
     held = rows(" ".join(words))
-    made = cut(held, most, 1_000_000)
-    again = cut(made.shown(held), most, 1_000_000)
-    del gone
-    assert again.left(made.shown(held)) == [] or len(made.shown(held)) > most
+    shown = cut(held, most, 1_000_000).shown(held)
+    assert len(shown) > most or cut(shown, most, 1_000_000).left(shown) == []
+
+
+@given(WORDS, WORDS, st.integers(1, 9))
+def test_groups_do_not_depend_on_when(words: list[str], more: list[str], least: int) -> None:
+    held = rows(" ".join(["u", *words, "u", *more]))
+    first = groups(held[: 1 + len(words)], least)
+    assert groups(held, least)[: len(first)] == first
+    assert all(len(group) >= least for group in groups(held, least))
+    told = [row for group in groups(held, least) for row in group]
+    assert told == held[: len(told)]
+    assert all(group[0].is_opening for group in groups(held, least))
