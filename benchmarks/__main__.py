@@ -18,6 +18,7 @@ SIZES = (100_000, 1_000_000)
 GROUPS = (
     "night",
     "recall",
+    "recall_beside",
     "landing",
     "working",
     "sleep",
@@ -120,6 +121,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.encryption import run as run_encryption
 
         run_encryption(emit, folder, size)
+    elif group == "recall_beside":
+        from benchmarks.recall_beside import run as run_beside
+
+        run_beside(emit, folder, size)
     elif group == "working":
         from benchmarks.working import run as run_working
 

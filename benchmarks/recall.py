@@ -23,6 +23,9 @@ WARM_UP = 60
 QUERIES = 400
 COMPARED = 100
 """Questions whose answer is compared with exact search."""
+REPEATED = 10
+"""Scopes of a size that are asked again and again; their views are held."""
+CALLERS = 8
 GENERATION = "gen-000001"
 
 Emit = Callable[[dict[str, Any]], None]
@@ -139,7 +142,7 @@ def first_answer(uri: str, rows: int) -> dict[str, Any]:
 
 
 def searches(uri: str, rows: int) -> list[dict[str, Any]]:
-    """``Recall.search`` end to end, warm, by size of scope."""
+    """``Recall.search`` end to end by size of scope: in a few asked again and again, and in any at random."""
     from lake.recall import Recall
 
     world, made, recall = World(), scopes(rows), Recall(uri)
@@ -150,18 +153,66 @@ def searches(uri: str, rows: int) -> list[dict[str, Any]]:
         f"scopes up to {SMALL}": [s for s in made if s.rows <= SMALL],
     }
     before = {"rows": rows, "rss_mb_before": _rss_mb()}  # Python, Polars, and the makers of questions
-    asked = {name: _questions(world, group) for name, group in groups.items() if group}
-    timed = {name: _timed_searches(recall, questions) for name, questions in asked.items()}
+    found = []
+    for name, group in groups.items():
+        if not group:
+            continue
+        warm = _questions(world, group[:REPEATED])
+        found.append({**before, **_timed_searches(recall, warm), "name": f"recall.search, {name}, repeated"})
+        if len(group) > REPEATED:
+            cold = _questions(world, group)
+            timed = _timed_searches(recall, cold)
+            found.append({**before, **timed, "name": f"recall.search, {name}, at random"})
+    found += [{**before, "name": "recall.callers", **_callers(recall, world, groups)}]
+    found += [{**before, "name": "recall.context", **_contexts(recall, world, groups)}]
     # Compared last: it reads whole scopes into memory.
-    return [
-        {
-            **before,
-            **timed[name],
-            "recall_at_10": _recall_at_10(recall, questions[WARM_UP : WARM_UP + COMPARED]),
-            "name": f"recall.search, {name}",
-        }
-        for name, questions in asked.items()
-    ]
+    for name, group in groups.items():
+        if group:
+            ratio = _recall_at_10(recall, _questions(world, group)[WARM_UP : WARM_UP + COMPARED])
+            found.append({**before, "name": f"recall.exactness, {name}", "recall_at_10": ratio})
+    return found
+
+
+def _callers(recall: Any, world: World, groups: dict[str, list[MadeScope]]) -> dict[str, Any]:
+    """Eight threads asking at once, in scopes of all sizes up to 5,000 rows that were asked before."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    small = [scope for group in groups.values() for scope in group[:REPEATED] if scope.rows <= MIDDLE]
+    asked = _questions(world, small) * 4
+
+    def ask(pair: tuple[MadeScope, str]) -> float:
+        began = time.perf_counter()
+        recall.search(pair[1], tenant=pair[0].tenant, user=pair[0].user, as_of=AS_OF)
+        return (time.perf_counter() - began) * 1e3
+
+    for pair in asked[:WARM_UP]:
+        ask(pair)
+    began, cpu = time.perf_counter(), time.process_time()
+    with ThreadPoolExecutor(CALLERS) as pool:
+        times = list(pool.map(ask, asked))
+    seconds = time.perf_counter() - began
+    return {
+        "callers": CALLERS,
+        "searches_per_second": round(len(asked) / seconds),
+        "cpu_ms": round((time.process_time() - cpu) / len(asked) * 1e3, 2),
+        "p50_ms": round(float(np.percentile(times, 50)), 1),
+        "p99_ms": round(float(np.percentile(times, 99)), 1),
+    }
+
+
+def _contexts(recall: Any, world: World, groups: dict[str, list[MadeScope]]) -> dict[str, Any]:
+    """``Recall.context`` of the default budget in scopes up to 5,000 rows."""
+    small = [scope for group in groups.values() for scope in group[:REPEATED] if scope.rows <= MIDDLE]
+    times = []
+    for scope, question in _questions(world, small):
+        began = time.perf_counter()
+        recall.context(question, tenant=scope.tenant, user=scope.user, as_of=AS_OF)
+        times.append((time.perf_counter() - began) * 1e3)
+    warm = times[WARM_UP:]
+    return {
+        "p50_ms": round(float(np.percentile(warm, 50)), 1),
+        "p99_ms": round(float(np.percentile(warm, 99)), 1),
+    }
 
 
 def _questions(world: World, group: list[MadeScope]) -> list[tuple[MadeScope, str]]:
@@ -187,18 +238,28 @@ def _timed_searches(recall: Any, asked: list[tuple[MadeScope, str]]) -> dict[str
 
 
 def _recall_at_10(recall: Any, asked: list[tuple[MadeScope, str]]) -> float:
-    """Nearest ten rows as recall finds them, against brute force over the scope's stored vectors; no ties."""
+    """The ten nearest of a scope, by the store's index or by its view, against brute force; no ties.
+
+    Brute force reads the scope's stored vectors by themselves and compares every one.
+    """
     from lake.index_checks import exact_ids, nearest_ids, recall_ratio
+    from lake.online.held_views import TooLarge
     from lake.scope import Filters, Scope
 
-    generation = recall._live(None)
-    filters = Filters(AS_OF, is_replay=True, max_sensitivity="personal")
+    generation = recall._searcher.index.live(None)
+    filters = Filters(AS_OF, is_replay=True, max_sensitivity="restricted")
     found, exact = [], []
     for made, question in asked:
         scope = Scope(made.tenant, made.user)
         [entry] = generation.tables_of(scope)
         query = recall._model().embed([question]).vectors[0]
-        found.append(nearest_ids(generation, entry, scope, query, filters))
+        held = recall._searcher._views.of(generation, scope)
+        if isinstance(held, TooLarge):
+            found.append(nearest_ids(generation, entry, scope, query, filters))
+        else:
+            cosine = held[0].columns.vectors.dots(query)
+            nearest = np.argsort(-cosine, kind="stable")[:10]
+            found.append({name.decode() for name in held[0].columns.ids[nearest].tolist()})
         exact.append(exact_ids(generation, entry, scope, query, filters, slack=0.0))
     return round(recall_ratio(found, exact), 4)
 

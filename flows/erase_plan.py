@@ -10,7 +10,7 @@ from flows.erase_held import held_rows
 from flows.erase_index import index_rows
 from flows.erase_recall_log import logged_rows
 from flows.erase_rules import all_rules
-from flows.erase_sharing import records as sharing_records
+from flows.erase_sharing import counts as sharing_counts
 from flows.erase_targets import find
 from flows.erase_work import Work
 from flows.erase_working import count_working
@@ -41,7 +41,7 @@ def plan_erase(job: Job, subject: Subject, aliases: Sequence[str] = ()) -> dict[
     stores["recall_log"] = logged_rows(work)
     stores["working"] = count_working(work)
     stores["index"] = index_rows(work)
-    stores["grants"], stores["teams"] = map(len, sharing_records(work))
+    stores["grants"], stores["teams"] = sharing_counts(work)
     kept = sum(held_rows(work).values())
     owners = {"gone": work.values("owner_gone").len(), "derived_anew": work.values("owner_stays").len()}
     return {

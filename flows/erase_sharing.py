@@ -48,6 +48,12 @@ def records(work: Work) -> tuple[list[Grant], list[Member]]:
     return [one for one in given if agent in (one.giver, one.receiver)], named
 
 
+def counts(work: Work) -> tuple[int, int]:
+    """How many grants and memberships there are of the subject."""
+    given, members = records(work)
+    return len(given), len(members)
+
+
 def drop_records(work: Work) -> None:
     """Remove the subject's grants and memberships."""
     given, members = records(work)

@@ -15,7 +15,7 @@ from flows.erase_landing import landed
 from flows.erase_objects import overtaken
 from flows.erase_recall_log import logged
 from flows.erase_rules import EPISODE_TABLES, OWNED, all_rules, held_rule
-from flows.erase_sharing import records as sharing_records
+from flows.erase_sharing import counts as sharing_counts
 from flows.erase_targets import find
 from flows.erase_vectors import stray_vectors
 from flows.erase_words import plain_pages, vocabulary
@@ -108,7 +108,7 @@ def rows_left(work: Work, gone: frozenset[str]) -> dict[str, int]:
     left["working"] = count_working(work)
     left["index"] = _index_rows(work, gone)
     left["requests"] = len(overtaken(work))
-    left["sharing"] = sum(map(len, sharing_records(work)))
+    left["sharing"] = sum(sharing_counts(work))
     left["labels"] = stray_terms(work)
     return left
 

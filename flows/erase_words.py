@@ -29,7 +29,10 @@ utf8view binaryview list8 string0 string8 fixed_size_list large_string large_bin
 page_lookup docs invert btree inverted transactions versions indices hint latest latest_version_hint
 not head current gen history rolled_back hash seq prev audit certificates certificate tombstones standing
 state salt locks nightly scratch targets requests landing exports reports batches embedded ingested
-consolidated retained retaining encryption night open sealed recall log recall_log folding twins hive month bucket rows row column columns
+consolidated retained retaining encryption night open sealed recall log recall_log folding twins hive month
+bucket rows row column columns working pulled change summary covered people set add drop sentences line until
+fields at opened_at closed_at sub_tasks completed current_action last_tool_result errors notes
+pending_decisions goal
 """
 
 

@@ -25,6 +25,11 @@ def run_evaluate(options: argparse.Namespace) -> Output:
         UsageError: Options that do not go together.
         InputError: The data, or the earlier result, cannot be read.
     """
+    if options.lake or options.as_of:
+        raise UsageError(
+            "evaluate makes lakes of its own and asks at the instants of its data",
+            "Leave out --lake and --as-of.",
+        )
     if options.set_name == "scenarios":
         from flows.evaluate_scenarios import run_scenarios
 

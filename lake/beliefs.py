@@ -21,7 +21,7 @@ from transforms.facts.near import object_groups
 from transforms.facts.reconcile import reconcile
 from transforms.policy import Policy
 from transforms.retention import instant
-from transforms.schemas import CLAIMS, EPISODES, FACTS, SENSITIVITIES
+from transforms.schemas import CLAIMS, COLD, EPISODES, FACTS, FORGOTTEN, SENSITIVITIES
 
 SHOWN = (
     "fact",
@@ -201,15 +201,19 @@ def _standing(lake: Lake, scope: Scope) -> pl.DataFrame:
 def _claims(lake: Lake, scope: Scope, at: datetime, recorded_by: datetime | None) -> pl.DataFrame:
     """Claims, made until an instant and held by another, of the owners whose facts the scope sees.
 
-    Only of episodes that the lake still holds, and by the extractor behind the facts that stand.
+    Only of episodes that were not erased, though retention may have taken them since, and by the
+    extractor behind the facts that stand.
     """
     buckets = [lake.bucket(scope.tenant)]
     stood = _standing(lake, scope)
     owners = stood.select("tenant_id", "owner").unique()
     mine = tables.scan(lake, CLAIMS, buckets=buckets).filter(pl.col("tenant_id") == scope.tenant)
-    living = tables.scan(lake, EPISODES, buckets=buckets).filter(pl.col("tenant_id") == scope.tenant)
+    known = [tables.scan(lake, table, buckets=buckets) for table in (EPISODES, COLD, FORGOTTEN)]
+    living = pl.concat(
+        [rows.filter(pl.col("tenant_id") == scope.tenant).select("episode_id") for rows in known]
+    )
     held = mine.join(owners.lazy(), on=["tenant_id", "owner"], how="semi")
-    claims = held.join(living.select("episode_id"), on="episode_id", how="semi").collect()
+    claims = held.join(living, on="episode_id", how="semi").collect()
     used = stood.select(claim_id="claim_ids").explode("claim_id")
     methods = claims.join(used, on="claim_id", how="semi")["extractor"].unique()
     claims = claims.filter(pl.col("extractor").is_in(methods.implode()), pl.col("event_at") <= instant(at))

@@ -46,7 +46,7 @@ RECALLS = Table(
         free_text("query", "What was asked, redacted"),
         Column("verb", pl.String, "What was called", allowed=RECALL_VERBS),
         Column("route", pl.String, "How the query was read"),
-        Column("rank", pl.Int32, "1 is best, by score; 0 of no memory"),
+        Column("rank", pl.Int32, "1 is best; 0 of no memory"),
         Column("score", pl.Float64, "Weighted sum of the factors, 0 to 1"),
         Column("relevance", pl.Float64, "Factor, 0 to 1"),
         Column("recency", pl.Float64, "Factor, 0 to 1"),

@@ -257,7 +257,10 @@ def _keyed(query: str, timed: Route, about: bool, known: FactKeys | None, policy
     if passed:
         kind, why = "two_hop", "through a fact that joins two"
     else:
-        kind, why = "exact_key", f"facts named by {facts[0].why}"
+        kind, why = (
+            "exact_key",
+            f"facts named by {exact[0].why}" if exact else "through a fact that joins two",
+        )
     if timed.is_filter:
         return replace(timed, facts=facts, why=f"{timed.why}; {why}")
     why = why if timed.kind in ("semantic", "topic", "general") else f"{why}; {timed.why}"

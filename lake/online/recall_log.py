@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -184,8 +185,7 @@ class RecallLog:
                 return
             self._queue.append(entry)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="slowwave-recall-log", daemon=True)
-                self._thread.start()
+                self._start()
         if not self._wake.is_set():
             self._wake.set()
 
@@ -210,18 +210,26 @@ class RecallLog:
         self.flush()
 
     def _run(self) -> None:
-        while self._wake.wait(IDLE_SECONDS):
-            self._closing.wait(self._rule.flush_seconds)  # others may come meanwhile
-            self._wake.clear()
-            self.flush()
-            if self._closing.is_set():
-                break
-        with self._lock:
-            self._thread = None
-            self._closing.clear()
-            if self._queue:  # it came between the last look and now
-                self._thread = threading.Thread(target=self._run, name="slowwave-recall-log", daemon=True)
-                self._thread.start()
+        try:
+            while self._wake.wait(IDLE_SECONDS):
+                self._closing.wait(self._rule.flush_seconds)  # others may come meanwhile
+                self._wake.clear()
+                self.flush()
+                if self._closing.is_set():
+                    break
+        finally:
+            with self._lock:
+                self._thread = None
+                self._closing.clear()
+                if self._queue:  # it came between the last look and now
+                    self._start()
+
+    def _start(self) -> None:
+        """Start the thread; where none can be, as the interpreter ends, ``close`` writes what waits."""
+        thread = threading.Thread(target=self._run, name="slowwave-recall-log", daemon=True)
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread = thread
 
     def _write(self, entries: Sequence[Entry]) -> None:
         from lake.online.log_lines import Batch, bucket_of

@@ -121,6 +121,8 @@ def test_the_table_and_a_comparison(tmp_path: Path, command: Command) -> None:
         (["--set", "locomo", "--data", "{data}"], "not JSON"),
         (["--set", "scenarios", "--data", "{data}"], "bring their own"),
         (["--set", "rows", "--data", "{data}", "--resamples", "5"], "between 100 and"),
+        (["--set", "scenarios", "--as-of", "2026-01-01T00:00:00Z"], "at the instants of its data"),
+        (["--set", "scenarios", "--lake", "x"], "makes lakes of its own"),
         ([], "--set"),
     ],
 )

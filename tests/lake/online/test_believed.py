@@ -11,6 +11,7 @@ import pytest
 
 from flows.job import Job
 from flows.published import memories_of, wishes_of
+from flows.retain import run_retain
 from lake import revisions, tables
 from lake.cold import cool
 from lake.online.believed import believed
@@ -133,6 +134,18 @@ def test_what_is_cold_since_is_told_and_what_was_cold_then_is_not(tmp_path: Path
     assert before.filter(kinds).height > 5
     assert before.filter(kinds).equals(warm.filter(kinds))
     assert after.filter(kinds).is_empty()
+
+
+def test_a_fact_outlives_the_episode_that_retention_took(tmp_path: Path) -> None:
+    job = job_on(tmp_path / "lake")
+    night(job, tmp_path, "all", history())
+    before = believed(job.lake, ANA, job.policy, INSTANTS[1], job.space)
+    run_retain(replace(job, as_of=datetime(2026, 8, 30, tzinfo=UTC)))
+    assert "I live in Graz." not in tables.scan(job.lake, EPISODES).collect()["content"].to_list()
+    after = believed(job.lake, ANA, job.policy, INSTANTS[1], job.space)
+    semantic = pl.col("tier") == "semantic"
+    assert before.filter(semantic).height
+    assert after.filter(semantic).drop("vector").equals(before.filter(semantic).drop("vector"))
 
 
 def test_a_scope_too_large_to_be_read_whole_is_refused(job: Job) -> None:
