@@ -23,6 +23,7 @@ from transforms.forgetting.access import fold
 from transforms.forgetting.due import Wishes
 from transforms.memories import live, memories
 from transforms.schemas import EPISODES, MEMORIES, RECALLS, SUMMARIES, VECTORS, Table
+from transforms.scoring_record import FORM
 from transforms.standing import periods, pins
 from transforms.summaries.summarise import dropped
 
@@ -44,6 +45,7 @@ def inputs_of(job: Job) -> dict[str, Any]:
         **{name: mark[0] for name, mark in marks.items()},
         "marks": [mark[1] for mark in marks.values()],
         "space": job.space,
+        "form": FORM,
         "policy": policy,
         "wishes": _digest(job),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +15,17 @@ from lake import landed_lines, landing, tables
 from lake.lake import Lake
 from lake.rights.tombstones import Tombstones, load
 from lake.scope import Scope
-from lake.storage import Entry
+from lake.storage import Entry, LocalStorage
+from transforms.errors import LakeError
 from transforms.policy import Policy
 from transforms.schemas import EPISODES
 
 SCOPES_HELD = 64
 """Scopes whose tail is kept between calls, the most recently asked ones."""
+ATTEMPTS = 20
+"""Looks at a folder of segments that changes while it is looked at."""
+_TICK_NS = 20_000_000
+"""Above the tick of any kernel's file times (1 to 10 ms)."""
 FRAMES_HELD = 16
 """Portions of a growing segment that are kept apart before they are put together."""
 
@@ -61,8 +67,8 @@ class FreshTail:
         bucket = self._lake.bucket(scope.tenant)
         refusing = load(self._lake) if tombstones is None else tombstones
         with self._lock:
-            entries = self._lake.storage.entries(f"{landing.PREFIX}/{bucket:03d}")
-            files = [f for f in self._added(since_version) if f"tenant_bucket={bucket}/" in f]
+            entries = self._entries(bucket)
+            files = self._files_of(bucket, since_version)
             if not entries and not files:
                 self._segments = {
                     k: v for k, v in self._segments.items() if not k.startswith(_folder(bucket))
@@ -71,7 +77,13 @@ class FreshTail:
             state = (tuple((entry.key, entry.tag) for entry in entries), self._files[:2], refusing)
             held = self._held.get(scope)
             if held is None or held[0] != state:
-                frame = self._read(scope, bucket, entries, files)
+                try:
+                    frame = self._read(scope, bucket, entries, files)
+                except (LakeError, OSError, pl.exceptions.PolarsError):
+                    if _log_version(self._lake) == self._files[1]:
+                        raise
+                    # An erasure has put other files in their place meanwhile, and removed these.
+                    frame = self._read(scope, bucket, entries, self._files_of(bucket, since_version))
                 frame = frame.filter(~refusing.is_refused(frame)) if refusing else frame
                 if held is not None and frame.equals(held[1]):
                     frame = held[1]
@@ -81,6 +93,42 @@ class FreshTail:
                 self._held.popitem(last=False)
             frame = self._held[scope][1]
         return frame if frame.height else None
+
+    def _entries(self, bucket: int) -> list[Entry]:
+        """Segments of a bucket, all of them read.
+
+        Ingest renames a segment, commits its rows and removes it. Rows of one that went while it was being
+        listed or read would be met nowhere: not here any more, and not yet in a table whose version was
+        looked at before. So it is read at once, and looked for again where the folder has changed.
+        """
+        prefix = f"{landing.PREFIX}/{bucket:03d}"
+        for _ in range(ATTEMPTS):
+            before = self._stamp(prefix)
+            entries = self._lake.storage.entries(prefix)
+            is_whole = all(self._is_read(entry) for entry in entries)
+            if is_whole and before == self._stamp(prefix):
+                break
+        return entries
+
+    def _stamp(self, prefix: str) -> object:
+        """Changes when a segment comes, is renamed or goes; on an object store nothing is renamed."""
+        if not isinstance(self._lake.storage, LocalStorage):
+            return None
+        try:
+            changed_ns = self._lake.storage.path(prefix).stat().st_mtime_ns
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if time.time_ns() - changed_ns < _TICK_NS:  # it may change again within the same tick of the clock
+            return changed_ns, tuple(sorted(os.listdir(self._lake.storage.path(prefix))))  # noqa: PTH208
+        return changed_ns
+
+    def _is_read(self, entry: Entry) -> bool:
+        """Read what is new of a segment; False where it has gone."""
+        segment = self._segments.setdefault(entry.key, _Segment())
+        return segment.tag == entry.tag or self._extend(segment, entry)
+
+    def _files_of(self, bucket: int, since_version: int) -> list[str]:
+        return [f for f in self._added(since_version) if f"tenant_bucket={bucket}/" in f]
 
     def _read(self, scope: Scope, bucket: int, entries: list[Entry], files: list[str]) -> pl.DataFrame:
         parts = [frame.filter(scope.mine()) for frame in self._landed(bucket, entries)]
@@ -95,14 +143,12 @@ class FreshTail:
         current = {entry.key for entry in entries}
         for key in [k for k in self._segments if k.startswith(_folder(bucket)) and k not in current]:
             del self._segments[key]
-        for entry in entries:
-            segment = self._segments.setdefault(entry.key, _Segment())
-            if segment.tag != entry.tag:
-                self._extend(segment, entry)
         return [frame for entry in entries for frame in self._segments[entry.key].frames]
 
-    def _extend(self, segment: _Segment, entry: Entry) -> None:
-        data = self._lake.storage.read(entry.key) or b""
+    def _extend(self, segment: _Segment, entry: Entry) -> bool:
+        data = self._lake.storage.read(entry.key)
+        if data is None:
+            return False
         # A failed append is cut off again, but never a whole line that was acknowledged.
         end = data.rfind(b"\n") + 1
         lines = landed_lines.lines_of(data[segment.parsed_bytes : end], is_sealed=False)
@@ -113,6 +159,7 @@ class FreshTail:
         if len(segment.frames) > FRAMES_HELD:
             segment.frames = [pl.concat(segment.frames)]
         segment.tag, segment.parsed_bytes = entry.tag, max(end, segment.parsed_bytes)
+        return True
 
     def _added(self, since_version: int) -> frozenset[str]:
         """Data files of episodes that came after the version; looked up again only after a commit."""

@@ -67,8 +67,8 @@ NAME_COLUMNS = ("user_id", "agent_id", "session_id", "speaker")
 """Names that a whole scope is scored by, beside its records."""
 ANSWER = (PAYLOAD, "vector")
 _OPEN_TABLES = 64
-_INDEX_CACHE_BYTES = 192 << 20
-_METADATA_CACHE_BYTES = 64 << 20
+_INDEX_CACHE_BYTES = 96 << 20
+_METADATA_CACHE_BYTES = 32 << 20
 """What a reader may hold of an index in memory; the library's own default is 7 GiB."""
 
 

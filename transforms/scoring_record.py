@@ -106,15 +106,16 @@ def _folded(hashes: pl.Series) -> NDArray[np.uint64]:
         .to_numpy()
         for start in (0, 16)
     ]
-    return halves[0] ^ halves[1]
+    folded: NDArray[np.uint64] = np.bitwise_xor(*halves)
+    return folded
 
 
-def columns_of(rows: pl.DataFrame, vectors: NDArray[np.float32], *, is_fresh: bool) -> ScopeColumns:
+def columns_of(rows: pl.DataFrame, vectors: NDArray[np.floating[Any]], *, is_fresh: bool) -> ScopeColumns:
     """Scoring columns of rows that are held whole.
 
     Args:
         rows: ``schemas.MEMORIES``, in any order.
-        vectors: float32 (rows, d), row by row with them.
+        vectors: float16 or float32 (rows, d), row by row with them.
         is_fresh: Whether they are not published yet.
 
     Returns:
@@ -137,7 +138,7 @@ _NAMES = {"user": "user_id", "agent": "agent_id", "session": "session_id", "spea
 
 def from_parts(
     ids: NDArray[np.bytes_],
-    vectors: NDArray[np.float32],
+    vectors: NDArray[np.floating[Any]],
     terms: NDArray[np.uint32],
     starts: NDArray[np.int64],
     held: NDArray[Any],
@@ -149,7 +150,7 @@ def from_parts(
 
     Args:
         ids: Of the rows.
-        vectors: float32 (rows, d).
+        vectors: float16 or float32 (rows, d).
         terms: As in ``ScopeColumns``.
         starts: As in ``ScopeColumns``.
         held: ``RECORD`` (rows,).

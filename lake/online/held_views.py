@@ -26,8 +26,8 @@ MOST_ROWS = 20_000
 """Scopes of more rows are not held: their candidates come from the store's own indexes."""
 SAMPLE_ROWS = 4_000
 """Rows by which the words and cosines of a larger scope are judged."""
-MOST_BYTES = 96 << 20
-"""What views may hold in all: some 15 scopes of 5,000 rows, or thousands of small ones."""
+MOST_BYTES = 80 << 20
+"""What views may hold in all: some 12 scopes of 5,000 rows, or thousands of small ones."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def query_vector(
     if own is None:
         if space is not None:
             raise UsageError("a space is named, and no vector", "Pass vector too, or neither.")
-        return embed_queries(model, [text]).vectors[0]
+        embedded: NDArray[np.float32] = embed_queries(model, [text]).vectors[0]
+        return embedded
     mine = vector_space(model.model_key)
     if space is None:
         raise UsageError(
@@ -65,4 +66,5 @@ def _checked(own: OwnVector, dimensions: int) -> NDArray[np.float32]:
     unit, refused = normalised(vector[None, :])
     if refused:
         raise UsageError("the vector is of length 0", "Pass one with a direction, or none at all.")
-    return unit[0]
+    direction: NDArray[np.float32] = unit[0]
+    return direction

@@ -169,13 +169,7 @@ def _pool(
     vectors = columns.vectors.at(sorted_positions)
     vectors[columns.is_digest[sorted_positions]] = 0  # a summary repeats what it cites
     if not routed.is_newest_first:
-        places = diversified(
-            scores["score"][order],
-            vectors,
-            share=policy.recall.diversity_share,
-            count=asked.limit,
-            cosine=policy.recall.duplicate_cosine,
-        )
+        places = _varied(asked, scores["score"][order], vectors)
         order, sorted_positions, vectors = order[places], sorted_positions[places], vectors[places]
     hashes = [code or None for code in columns.content[sorted_positions].tolist()]
     originals = scoring.originals(
@@ -208,6 +202,13 @@ def _first_shown(
     if routed.kept is not None and limit is not None and len(events) > limit:
         first[np.lexsort((-events, -importance))[limit:]] = False
     return first
+
+
+def _varied(asked: Asked, scores: Floats, vectors: NDArray[np.float32]) -> Positions:
+    """Places of rows, the first as many as are asked for being no more alike than they must."""
+    recall = asked.policy.recall
+    share, cosine = recall.diversity_share, recall.duplicate_cosine
+    return diversified(scores, vectors, share=share, count=asked.limit, cosine=cosine)
 
 
 def _best(relevance: Floats, columns: ScopeColumns, count: int) -> Positions:

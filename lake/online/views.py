@@ -13,7 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lake.index import NAME_COLUMNS, PAYLOAD, RECORD_COLUMN, TERMS_COLUMN, Generation
-from lake.online.halves import to_floats
 from lake.scope import Scope
 from transforms.policy_recall import RecallPolicy
 from transforms.relevance import Prepared, prepare
@@ -29,6 +28,10 @@ class Gone(Exception):  # noqa: N818 says what happened
     """A file of the index could not be read: its generation was removed meanwhile, or is damaged."""
 
 
+MOST_TEXTS = 1_000
+"""Payloads a view keeps: reading one again costs a search of a small scope a quarter of its time."""
+_TEXT_BYTES = 600
+"""About what a payload holds of memory."""
 _ID_BYTES = 32
 Usual = tuple[ScopeColumns, Prepared]
 _T = TypeVar("_T")
@@ -119,6 +122,7 @@ class View:
         prepared: As ``Source``.
         usual: As ``Source``.
         held: Payloads, where they were read with the columns.
+        texts: Payloads that were shown before, as JSON by position, at most ``MOST_TEXTS``.
         refused: The tombstones last asked for, and which rows they refuse.
     """
 
@@ -130,6 +134,7 @@ class View:
     prepared: Prepared | None = None
     usual: Usual | None = None
     held: Sequence[dict[str, Any]] | None = None
+    texts: dict[int, str] = field(default_factory=dict, compare=False)
     refused: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def rows(self, positions: Positions) -> list[dict[str, Any]]:
@@ -138,22 +143,36 @@ class View:
         Raises:
             Gone: The table is gone, or holds other rows than were scanned.
         """
+        places = positions.tolist()
         if self.held is None:
-            found = reading(self.generation.payloads, self.table, self.addresses[positions])
-            rows = [orjson.loads(text) for text in found]
+            texts = self._texts(places)
+            rows = [orjson.loads(texts[place]) for place in places]
         else:
-            rows = [self.held[position] for position in positions.tolist()]
+            rows = [self.held[place] for place in places]
         wanted = self.columns.ids[positions].tolist()
         for row, name in zip(rows, wanted, strict=True):
             if row["memory_id"].encode() != name or not self.scope.holds(row):
                 raise Gone(f"a payload of table {self.table} is not of the row it stands beside")
         return rows
 
+    def _texts(self, places: list[int]) -> dict[int, str]:
+        """Payloads by position, those read that were not shown before."""
+        found = {place: self.texts[place] for place in places if place in self.texts}
+        missing = [place for place in places if place not in found]
+        if missing:
+            rows = self.addresses[np.array(missing, np.int64)]
+            read = reading(self.generation.payloads, self.table, rows)
+            found |= zip(missing, read, strict=True)
+            room = MOST_TEXTS - len(self.texts)
+            self.texts.update((place, found[place]) for place in missing[:room] if room > 0)
+        return found
+
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Bytes held, or that may come to be held."""
         held = 0 if self.prepared is None else self.prepared.nbytes
-        return max(SMALLEST_BYTES, self.columns.nbytes + self.addresses.nbytes + held)
+        texts = min(len(self.columns), MOST_TEXTS) * _TEXT_BYTES
+        return max(SMALLEST_BYTES, self.columns.nbytes + self.addresses.nbytes + held + texts)
 
 
 def reading(what: Callable[..., _T], *arguments: Any) -> _T:
@@ -227,11 +246,12 @@ def _ids(column: pa.ChunkedArray) -> NDArray[np.bytes_]:
     return np.array(names.cast(pa.binary()).to_pylist(), np.bytes_)
 
 
-def _matrix(column: pa.ChunkedArray, dimensions: int) -> NDArray[np.float32]:
+def _matrix(column: pa.ChunkedArray, dimensions: int) -> NDArray[np.float16]:
     if not len(column):
-        return np.zeros((0, dimensions), np.float32)
+        return np.zeros((0, dimensions), np.float16)
     flat = _one(column).flatten().to_numpy(zero_copy_only=False)
-    return to_floats(flat.reshape(len(column), dimensions))
+    held: NDArray[np.float16] = flat.reshape(len(column), dimensions)
+    return held
 
 
 def _lists(column: pa.ChunkedArray) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:

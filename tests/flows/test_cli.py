@@ -58,6 +58,14 @@ VERBS = (
     "report",
     "keys",
     "evaluate",
+    "session",
+    "hints",
+    "share",
+    "grant",
+    "revoke",
+    "grants",
+    "team",
+    "share-patterns",
 )
 HEAVY = (
     "polars",

@@ -1,4 +1,4 @@
-"""A configured reranker on the command line: what it orders, what its failure says, what doctor tells of it."""
+"""A configured reranker on the command line: its order, what a failure says, what doctor tells."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def server() -> Iterator[ModelServer]:
 def file(server: ModelServer, tmp_path: Path) -> Path:
     path = tmp_path / "slowwave.toml"
     path.write_text(
-        f'[reranker]\nprovider = "openai"\nmodel = "m"\nbase_url = "{server.base_url}"\ntimeout_seconds = 20.0\n'
-        f'api_key = "{SECRET}"\n[recall]\nrerank_share = 1.0\nweights = {{relevance = 1.0}}\n'
+        f'[reranker]\nprovider = "openai"\nmodel = "m"\nbase_url = "{server.base_url}"\n'
+        f'timeout_seconds = 20.0\napi_key = "{SECRET}"\n'
+        "[recall]\nrerank_share = 1.0\nweights = {relevance = 1.0}\n"
     )
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -122,3 +123,48 @@ def test_injected_context_is_never_recalled(lake: Lake) -> None:
     land(lake, {"content": "<memories> violin </memories>", "is_injected": True}, {"content": "garden"})
     found = reader(lake).search("violin garden", tenant="t", user="u", as_of=NOW)
     assert [memory.text for memory in found] == ["garden"]
+
+
+@pytest.mark.parametrize("moment", ["listed", "read"])
+def test_a_segment_that_ingest_takes_while_it_is_looked_at_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    lake = make_lake(tmp_path)
+    landed = set(land(lake, *({"content": f"violin {i}"} for i in range(3))))
+    tail = FreshTail(lake, Policy())
+    name = {"listed": "entries", "read": "read"}[moment]
+    real, taken = getattr(type(lake.storage), name), []
+
+    def overtaken(storage: Any, key: str) -> Any:
+        if "landing/" in key and not taken:
+            taken.append(key)
+            found = real(storage, key) if moment == "listed" else None
+            ingest(job(lake))  # renamed, committed, removed
+            return real(storage, key) if found is None else found
+        return real(storage, key)
+
+    monkeypatch.setattr(type(lake.storage), name, overtaken)
+    rows = tail.episodes(Scope("t", "u"), -1)
+    assert taken
+    assert rows is not None
+    assert set(rows["episode_id"]) == landed
+
+
+def test_a_segment_that_was_only_sealed_while_it_was_looked_at_is_read_under_its_new_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = make_lake(tmp_path)
+    landed = set(land(lake, {"content": "violin"}))
+    tail, real, sealed = FreshTail(lake, Policy()), type(lake.storage).entries, list[str]()
+
+    def overtaken(storage: Any, prefix: str) -> Any:
+        found = real(storage, prefix)
+        if "landing/" in prefix and not sealed:
+            sealed.append(prefix)
+            landing.seal(lake)
+        return found
+
+    monkeypatch.setattr(type(lake.storage), "entries", overtaken)
+    rows = tail.episodes(Scope("t", "u"), -1)
+    assert rows is not None
+    assert set(rows["episode_id"]) == landed

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from lance.file import LanceFileReader
 
 from lake.erasure import index_purge
 from lake.erasure.index_purge import IndexPurged, purge_index
@@ -35,6 +36,7 @@ from transforms.embedding import vector_space
 from transforms.errors import CheckError, LakeError, SlowwaveError
 from transforms.policy import Policy, PublishPolicy
 from transforms.schemas import MEMORIES
+from transforms.search_terms import hashed_terms
 
 POLICY = PublishPolicy(check_queries=5)
 
@@ -261,6 +263,30 @@ def test_the_live_generation_is_not_touched_until_the_pointer_moves(
     monkeypatch.setattr(index_purge, "write_pointer", lambda *_: seen.append(bytes_below()))
     purge_index(lake, parts[0]["memory_id"].to_list(), policy=POLICY)
     assert seen == [before]
+
+
+@pytest.mark.parametrize("large", [[], [scope_hash("t", "ana")]])
+def test_hashed_words_and_records_of_a_purged_row_are_in_no_file(lake: Lake, large: list[str]) -> None:
+    parts = frames()
+    live(lake, parts, large)
+    gone = {int(term) for term in hashed_terms(pl.Series(["zebracanary"]))[0].view(np.int32)}
+    assert gone <= _held_terms(lake)[0]
+    purge_index(lake, parts[0]["memory_id"].to_list(), policy=POLICY)
+    terms, records = _held_terms(lake)
+    assert not gone & terms
+    assert records == 60  # one a row that is left, none besides
+
+
+def _held_terms(lake: Lake) -> tuple[set[int], int]:
+    """Hashed words in all files of the index, deleted rows and all, and how many records stand there."""
+    terms, records = set(), 0
+    for entry in lake.storage.entries("index"):
+        if "/data/" in entry.key:
+            reader = LanceFileReader(f"{lake.storage.uri}/{entry.key}", columns=["terms", "record"])
+            held = reader.read_all().to_table()
+            terms.update(held["terms"].combine_chunks().flatten().to_pylist())
+            records += held.num_rows
+    return terms, records
 
 
 def test_readers_go_on_while_rows_are_purged(lake: Lake) -> None:

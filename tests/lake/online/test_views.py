@@ -21,7 +21,6 @@ from lake.index import PAYLOAD, RECORD_COLUMN, TERMS_COLUMN, Generation, scope_h
 from lake.index_build import to_batch, vector_matrix
 from lake.lake import Lake
 from lake.online import held_views
-from lake.online.halves import to_floats
 from lake.online.held_views import TooLarge, Views
 from lake.online.refused import refused, served
 from lake.online.views import Gone, View, scored
@@ -240,10 +239,3 @@ def test_tombstones_refuse_by_owner_what_they_refuse_row_by_row() -> None:
     found = refused(columns, "t", stones)
     assert found.tolist() == stones.is_refused(rows).to_list()
     assert 0 < found.sum() < count
-
-
-def test_half_floats_become_the_same_floats() -> None:
-    every = np.arange(65_536, dtype=np.uint16).view(np.float16)
-    finite = every[np.isfinite(every)]
-    assert (to_floats(finite).view(np.int32) == finite.astype(np.float32).view(np.int32)).all()
-    assert to_floats(np.zeros((0, 4), np.float16)).shape == (0, 4)
