@@ -17,6 +17,11 @@ def add(verb: Callable[..., argparse.ArgumentParser], scope: argparse.ArgumentPa
         "Measure recall on a labelled set or on scripted scenarios, in lakes made for it.",
         "slowwave evaluate --set locomo --data locomo10.json --out evaluation",
     )
+    _add_what(evaluate)
+    _add_how(evaluate)
+
+
+def _add_what(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument("--set", choices=SETS, required=True, dest="set_name", help="what to run")
     evaluate.add_argument(
         "--data", metavar="FILE", help="the labelled set; scenarios bring their own and take none"
@@ -35,6 +40,9 @@ def add(verb: Callable[..., argparse.ArgumentParser], scope: argparse.ArgumentPa
         default="both",
         help="search what a night publishes, the episodes alone, or one after the other (default both)",
     )
+
+
+def _add_how(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument("--k", metavar="N,...", default="5,10,20", help="cuts of recall (default 5,10,20)")
     evaluate.add_argument(
         "--no-price", action="store_true", help="do not measure what the retention of the policy costs"

@@ -158,20 +158,22 @@ def _hint(told: str, known: Sequence[str]) -> str:
     return f", did you mean {near[0]}?" if near else ""
 
 
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "embedder": EmbedderConfig,
+    "model": ModelConfig,
+    "reranker": RerankerConfig,
+    "encryption": EncryptionConfig,
+    "sources": SourceConfig,
+}
+"""Sections beside the policy's, and the keys of each."""
+
+
 def _siblings(parents: list[str]) -> list[str]:
     """Keys that may stand where the unknown one stood."""
     if not parents:
         return [*Policy.model_fields, *(name for name in Config.model_fields if name != "policy")]
-    if parents[0] == "embedder":
-        return list(EmbedderConfig.model_fields)
-    if parents[0] == "model":
-        return list(ModelConfig.model_fields)
-    if parents[0] == "reranker":
-        return list(RerankerConfig.model_fields)
-    if parents[0] == "encryption":
-        return list(EncryptionConfig.model_fields)
-    if parents[0] == "sources":
-        return list(SourceConfig.model_fields)
+    if parents[0] in _SECTIONS:
+        return list(_SECTIONS[parents[0]].model_fields)
     section = Policy.model_fields.get(parents[0])
     kind = section.annotation if section else None
     return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []

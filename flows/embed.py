@@ -1,4 +1,4 @@
-"""Embed: each text without a vector of the current model gets one, and of the model before while it is kept."""
+"""Embed: each text without a vector of the current model gets one, and of the one before while kept."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lake import arguments
 from lake.answers import Answer, Context, Memory, answer
@@ -20,35 +20,32 @@ from lake.embedders.protocol import well_formed
 from lake.forks import require_threads
 from lake.lake import Lake, as_lake
 from lake.online.asked import Asked
+from lake.online.believing import Beliefs
 from lake.online.experienced import Experienced
 from lake.online.logged import Logged
 from lake.online.query_vector import OwnVector, query_vector
 from lake.online.recall_log import RecallLog
 from lake.online.sessions import Sessions
+from lake.online.shares import Shares
 from lake.rights.tombstones import load
 from lake.scope import Filters, Scope
 from transforms.embedding import vector_space
 from transforms.floor import floor_of
 from transforms.policy import Policy
 from transforms.policy_entries import MEMORY_KINDS
-from transforms.schemas import SENSITIVITIES
 from transforms.scripts import script
 from transforms.weights import weights_of
 
 if TYPE_CHECKING:
-    from lake.beliefs import Fact
-    from lake.chain import Chain
     from lake.crypto.access import Keys
     from lake.embedders.protocol import Embedder
     from lake.online.searcher import Searcher
     from lake.rerankers.protocol import Reranker
-    from lake.rights.tombstones import Tombstones
-    from lake.sharing.share import Shared
 
 __all__ = ["Answer", "Context", "Memory", "Recall"]
 
 
-class Recall(Experienced, Logged, Sessions):
+class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
     """Reads one lake. Make one and keep it: it holds the opened index. Safe between threads.
 
     Args:
@@ -188,117 +185,6 @@ class Recall(Experienced, Logged, Sessions):
         sizes = told.tokens_of
         call_id = self._log.record(asked, found, "context", sizes.keys(), sizes)
         return replace(told, call_id=call_id, reranked=found.reranked)
-
-    def facts(
-        self,
-        *,
-        tenant: str,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        tenant_wide: bool = False,
-        as_of: datetime | str | None = None,
-        recorded_by: datetime | str | None = None,
-        history: bool = False,
-    ) -> list[Fact]:
-        """What is held to be true of a scope, last confirmed first.
-
-        Args:
-            tenant: Customer; always.
-            user: Person. At least one of user and agent, or ``tenant_wide``.
-            agent: Agent.
-            session: None: facts are of a user or an agent.
-            tenant_wide: All users and agents of the tenant.
-            as_of: What was true at this instant by what had been said until then; now where None.
-            recorded_by: Only by what the lake held at this instant, whatever has been landed since.
-            history: Facts that no longer hold, too.
-
-        Raises:
-            UsageError: As ``search``, or a session.
-        """
-        from lake.beliefs import facts_of, scope_of
-
-        at, known = arguments.instant(as_of), arguments.instant(recorded_by)
-        return facts_of(
-            self._lake,
-            scope_of(tenant, user, agent, session, tenant_wide),
-            self._policy,
-            at or datetime.now(UTC),
-            is_replay=at is not None,
-            recorded_by=known,
-            has_history=history,
-            space=lambda: vector_space(self._model().model_key),
-        )
-
-    def explain(
-        self,
-        row_id: str,
-        *,
-        tenant: str,
-        user: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-        tenant_wide: bool = False,
-        also: Sequence[str] = (),
-    ) -> Chain:
-        """Why a memory is there: the words it rests on, and every decision between them and it.
-
-        Args:
-            row_id: Id of a memory, fact, claim, topic, conversation or attempt, or the first eight
-                characters of it or more.
-            tenant: As for ``search``, like the other scope arguments.
-            user: Person.
-            agent: Agent.
-            session: Conversation.
-            tenant_wide: The whole tenant.
-            also: As for ``search``: the row may be of one of these.
-
-        Raises:
-            UsageError: As ``search``, or the scope holds no such row, or several whose ids begin so.
-        """
-        from lake.chain import chain_in
-
-        scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
-        return chain_in(self._lake, scopes, arguments.question(row_id), self._policy.recall.max_sensitivity)
-
-    def share(
-        self,
-        query: str,
-        *,
-        tenant: str,
-        from_agent: str,
-        to_agent: str,
-        user: str | None = None,
-        k: int | None = None,
-    ) -> Shared:
-        """Give an agent what another one knows about a query, as far as a grant lets it.
-
-        Args:
-            query: What the receiving agent asks.
-            tenant: Customer of both.
-            from_agent: Whose memories are searched.
-            to_agent: Who gets copies of them, in its own episodic memory.
-            user: Only memories of this person.
-            k: Most copies; ``sharing.default_k`` where None.
-
-        Returns:
-            What was shared, and what was withheld and why.
-
-        Raises:
-            UsageError: As ``search``, or an id is reserved, or the two agents are one.
-        """
-        from lake.sharing.share import Sharing
-
-        return Sharing(self._lake, self._policy, self._found).share(
-            query, tenant, from_agent, to_agent, user, k
-        )
-
-    def _found(self, query: str, scope: Scope, tombstones: Tombstones, now: datetime) -> list[dict[str, Any]]:
-        """Rows of ``schemas.MEMORIES`` that sharing chooses from, best first."""
-        filters = Filters(as_of=now, max_sensitivity=SENSITIVITIES[-1], tombstones=tombstones)
-        most = self._policy.sharing.candidates
-        ranked = self._searcher.ranked(self._asked(query, (scope,), filters, most, most))
-        return [ranked.found.rows[place] for place in ranked.kept()[:most]]
 
     def _scopes(self, own: Scope, also: Sequence[str]) -> tuple[Scope, ...]:
         if not also:

@@ -33,8 +33,8 @@ RECALL_VERBS = ("search", "context", "restore")
 
 RECALLS = Table(
     "recalls",
-    "One candidate of one call, returned or not: the trace that decay folds in and that tuning replays. A call"
-    " that found nothing is one row of rank 0 without a memory.",
+    "One candidate of one call, returned or not: the trace that decay folds in and that tuning replays."
+    " A call that found nothing is one row of rank 0 without a memory.",
     (
         Column("call_id", pl.String, "One call of search or context", is_personal=True),
         *scope_columns(),

@@ -266,7 +266,7 @@ def test_an_agent_has_weights_of_its_own(lake: Lake) -> None:
     assert value == pytest.approx(0.7 * factors["relevance"] + 0.3 * factors["recency"])
     with pytest.raises(UsageError, match="no weights"):
         score(weights="four")
-    with pytest.raises(UsageError, match="sum to 0.5"):
+    with pytest.raises(UsageError, match=r"sum to 0\.5"):
         score(weights={"relevance": 0.5})
 
 
