@@ -60,7 +60,7 @@ def test_one_number_of_a_section_is_set_and_the_others_stay(tmp_path: Path) -> N
         ),
         (
             "[recall.agents]\nplanner = 'four'\n",
-            "recall.agents.planner: unknown name four, did you mean five?",
+            "recall.agents.planner: unknown name four, known are five, three, two",
         ),
         ("[recall]\nweights = 5\n", "recall.weights"),
         ("[ingets]\nbatch_rows = 1\n", "unknown key ingets, did you mean ingest?"),
