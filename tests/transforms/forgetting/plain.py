@@ -63,6 +63,7 @@ def recall(number: int, memory: str, at: datetime, **fields: Any) -> dict[str, A
         "frequency": 0.5,
         "type": 0.0,
         "tokens": None,
+        "is_returned": True,
         "is_packed": False,
         "is_used": None,
         "recalled_at": at,
@@ -86,7 +87,11 @@ def access(
     """Accesses by tenant and memory."""
     first: dict[tuple[Any, ...], datetime] = {}
     for row in rows:
-        if row["recalled_at"] > as_of or (decay.refresh == "used" and row["is_used"] is not True):
+        if (
+            not row["is_returned"]
+            or row["recalled_at"] > as_of
+            or (decay.refresh == "used" and row["is_used"] is not True)
+        ):
             continue
         session = tuple(row[name] for name in ("user_id", "agent_id", "session_id"))
         alone = row["call_id"] if row["session_id"] is None else None

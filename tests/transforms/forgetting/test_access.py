@@ -53,6 +53,11 @@ def test_what_comes_after_the_instant_is_not_known() -> None:
     assert folded([recall(1, "m", AS_OF)])["acme", "m"].count == 1
 
 
+def test_a_candidate_that_was_not_given_out_was_not_accessed() -> None:
+    rows = [recall(1, "m", AS_OF), recall(2, "n", AS_OF, is_returned=False)]
+    assert set(folded(rows)) == {("acme", "m")}
+
+
 def test_with_used_only_what_the_agent_used_counts() -> None:
     rows = [recall(n, f"m{n}", AS_OF, is_used=used) for n, used in enumerate((True, False, None))]
     assert set(folded(rows, DecayPolicy(refresh="used"))) == {("acme", "m0")}
