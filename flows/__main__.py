@@ -93,7 +93,8 @@ def _write(stream: Any, text: str) -> None:
 def _fail(error: SlowwaveError, wants_json: bool) -> int:
     if wants_json:
         return _emit(_document({"error": error.as_dict()}), error.exit_code)
-    _write(sys.stderr, " ".join(f"slowwave: {error}".split()))
+    told = " ".join(f"slowwave: {error}".split())  # it may quote a name that commands a terminal
+    _write(sys.stderr, "".join(c if c.isprintable() else ascii(c)[1:-1] for c in told))
     return error.exit_code
 
 

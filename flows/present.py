@@ -31,11 +31,14 @@ WIDTH = 240
 """Most characters of a line where the output is no terminal and COLUMNS does not say."""
 ROOM = 24
 """Characters of a line that a table leaves the texts in it, as long as it has columns to do without."""
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
+)
+"""Commands to a terminal, marks that turn the order of what is shown, and letters that nobody sees."""
 
 
 def plain(text: str) -> str:
-    """Text without control characters but line ends: none of a trace may command a terminal."""
+    """Text without control characters but line ends: none of a trace may command a terminal, or hide."""
     return _CONTROL.sub("", text)
 
 

@@ -30,6 +30,7 @@ from lake.lake import Lake
 from lake.scope import Scope
 from transforms import ids
 from transforms.schemas import MEMORIES
+from transforms.scoring_record import FORM
 from transforms.search_text import query_text
 
 __all__ = [
@@ -202,13 +203,24 @@ class Generation:
 
     def scored_columns(self) -> tuple[str, ...]:
         """Columns that a whole scope is scored by; what they are made of, if an older version published."""
-        if RECORD_COLUMN in self.dataset(MAIN).schema.names:
+        if self._has_records():
             return "memory_id", *NAME_COLUMNS, "vector", TERMS_COLUMN, RECORD_COLUMN
         return "memory_id", "search_text", "vector", PAYLOAD
 
+    def _has_records(self) -> bool:
+        """Whether it holds records and terms, in the form that this version reads."""
+        form = self.manifest.inputs.get("form", FORM)
+        return form == FORM and RECORD_COLUMN in self.dataset(MAIN).schema.names
+
+    def holds_at_most(self, rows: int) -> bool:
+        """Whether a person without a table of his own is known to have so many episodes at most."""
+        publish = self.manifest.inputs.get("policy", {}).get("publish", {})
+        limit = publish.get("large_scope_rows")
+        return isinstance(limit, int) and limit <= rows
+
     def fetched_columns(self) -> tuple[str, ...]:
         """Columns a few rows are scored by and shown from: as few as can be, for each is a read a row."""
-        if RECORD_COLUMN in self.dataset(MAIN).schema.names:
+        if self._has_records():
             return PAYLOAD, "vector", TERMS_COLUMN, RECORD_COLUMN
         return self.scored_columns()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _SCOPE_COLUMNS = ("tenant_id", "user_id", "agent_id", "session_id")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_ID = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Scope:
         if not self.tenant or any(part is not None and not part for part in named):
             # An empty user must not read as "any user".
             raise UsageError("a part of the scope is empty", "Name it, or leave it out.")
+        for part in (self.tenant, *named):
+            require_id(part or "")
         if not (any(named) or self.is_tenant_wide):
             raise UsageError(
                 "a search needs a user, an agent or a session",
@@ -264,8 +268,17 @@ def literal(value: str) -> str:
     """A SQL string literal: quotes doubled, nothing else is special in the store's SQL.
 
     Raises:
-        UsageError: The value holds a NUL or half of a surrogate pair, which no stored id does.
+        UsageError: As ``require_id``.
     """
-    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
-        raise UsageError("an id holds a character no id can hold", "Pass the id as it was landed.")
+    require_id(value)
     return "'" + value.replace("'", "''") + "'"
+
+
+def require_id(value: str) -> None:
+    """Refuse what no stored id can be: it could be neither hashed nor written.
+
+    Raises:
+        UsageError: The value holds a NUL or half of a surrogate pair.
+    """
+    if _NO_ID.search(value):
+        raise UsageError("an id holds a character no id can hold", "Pass the id as it was landed.")

@@ -75,6 +75,7 @@ class Hit:
         sources: Ids of the episodes it rests on.
         is_hop: Whether it was reached through another fact.
         through: That fact.
+        fact: The fact itself; None where only its id is known.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Hit:
     sources: tuple[str, ...] = ()
     is_hop: bool = False
     through: str = ""
+    fact: Fact | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

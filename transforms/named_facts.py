@@ -47,7 +47,7 @@ def named_facts(text: str, keys: FactKeys, *, most: int, least: float) -> list[H
 
 def hit_of(fact: Fact, strength: float, why: str, *, through: str = "") -> Hit:
     """A fact as it was named."""
-    return Hit(fact.id, strength, why, fact.predicate, fact.sources, bool(through), through)
+    return Hit(fact.id, strength, why, fact.predicate, fact.sources, bool(through), through, fact)
 
 
 def _singled_out(found: list[tuple[float, int, str]], most: int) -> list[tuple[float, int, str]]:

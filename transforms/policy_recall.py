@@ -88,6 +88,10 @@ class RecallPolicy(Section):
     """Weight of the reranker in the order of those rows; the rest is their relevance."""
     derived_floor_ratio: float = Field(0.5, ge=0, le=1)
     """A fact, summary or skill less relevant than this part of the best candidate is not recalled."""
+    digest_turns_ratio: float = Field(0.3, ge=0, le=1)
+    """A turn so relevant, as a part of the best row, answers for itself: a summary of it comes after it."""
+    digest_share: float = Field(0.8, ge=0, le=1)
+    """Such a summary is at most so relevant as a part of the least of those turns; 1: as relevant."""
     fresh_rows: int = Field(2_000, ge=0, le=1_000_000)
     """Newest rows of the scope, landed or ingested but not published, that recall also reads."""
     as_of_rows: int = Field(200_000, ge=1, le=100_000_000)
@@ -157,7 +161,11 @@ class RoutingPolicy(Section):
     exact_relevance: float = Field(0.8, ge=0, le=1)
     """Least relevance of a fact named in full; of one named in part, so much less."""
     source_share: float = Field(0.5, ge=0, le=1)
-    """Part of that relevance which the episodes behind such a fact have at least."""
+    """Part of that relevance which the episodes behind such a fact have at least, and of a newer message's
+    which a fact has at most that the message replaces."""
+    answers_ratio: float = Field(0.9, ge=0, le=1)
+    """Where no rule reads the language: a newer message replaces a fact if it answers the question so well,
+    as a part of how well the episodes behind the fact do."""
     range_share: float = Field(0.5, ge=0, le=1)
     """Part of its relevance that a row far from a preferred range of time loses; 0 prefers none."""
     told_after_days: float = Field(3.0, ge=0, le=3_650)

@@ -40,14 +40,22 @@ COLUMNS = (
 # C0 but tab and line feed, DEL and C1, line and paragraph separators, fillers and zero-width
 # characters that no script needs, bidirectional marks and overrides, byte-order mark,
 # surrogates, and the tag and variation planes in which ASCII can be smuggled unseen. ZWNJ, ZWJ
-# and the variation selectors of emoji stay.
+# and the variation selectors of emoji stay where they do something (``_STRAY``).
 _INVISIBLE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
-    "\u2800\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufffb\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff"
-    "\ud800-\udfff\U000e0000-\U000e0fff"
+    "\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufffb\u2028\u2029\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_IN_TEXT = re.compile(rf"[&<{_INVISIBLE}\n]|\[(?=/?INST\])")
-_IN_ATTRIBUTE = re.compile(rf'[&<>"\t\n{_INVISIBLE}]')
+# Joiners stand between letters of other scripts or emoji, selectors behind an emoji, a digit, # or
+# *; elsewhere, or three in a row, they spell something that nobody sees.
+_STRAY = (
+    '(?<=[ -~])[\u200c\u200d]|(?<=[ !"$-)+-/:-~])[\ufe0e\ufe0f]'
+    "|(?<=[\u200c\u200d\ufe0e\ufe0f]{2})[\u200c\u200d\ufe0e\ufe0f]"
+)
+_MARKER = r"\[(?=/?INST\])"
+_IN_TEXT = re.compile(rf"[&<{_INVISIBLE}\n]|{_STRAY}|{_MARKER}")
+_IN_ATTRIBUTE = re.compile(rf'[&<>"\t\n{_INVISIBLE}]|{_STRAY}|{_MARKER}')
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_BY_CHARS = 64
 """A name is short; a longer ``by`` is cut, so that it cannot hold a text of its own."""

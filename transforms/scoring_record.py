@@ -51,13 +51,14 @@ RECORD = np.dtype(
 FORM = 1
 _INSTANTS = {"event_us": "event_at", "seen_us": "last_accessed_at", "expires_us": "expires_at"}
 _NUMBERS = ("importance", "trust", "access_count")
-_CODES: dict[str, Sequence[str | None]] = {
+CODES: dict[str, Sequence[str | None]] = {
     "kind": KINDS,
     "tier": TIERS,
     "outcome": OUTCOME_CODES,
     "role": ROLES,
     "sensitivity": SENSITIVITY_CODES,
 }
+"""What the places in a record stand for."""
 
 
 def records(rows: pl.DataFrame) -> NDArray[Any]:
@@ -74,7 +75,7 @@ def records(rows: pl.DataFrame) -> NDArray[Any]:
         held[name] = rows[column].cast(INSTANT).to_physical().fill_null(NEVER_US).to_numpy()
     for name in _NUMBERS:
         held[name] = rows[name].to_numpy()
-    for name, known in _CODES.items():
+    for name, known in CODES.items():
         held[name] = _coded(rows[name], known)
     held["content"] = _folded(rows["content_hash"])
     own = rows["memory_id"]

@@ -19,7 +19,7 @@ import Stemmer
 from numpy.typing import NDArray
 
 from transforms.irregular_forms import BASE
-from transforms.search_text import search_text
+from transforms.search_text import MOST_QUERY_CHARS, search_text
 from transforms.topics.stop_words import BY_LANGUAGE
 
 Terms = NDArray[np.uint32]
@@ -98,12 +98,17 @@ def hashed_terms(texts: pl.Series) -> tuple[Terms, Starts]:
     return terms[order], starts.astype(np.int64)
 
 
-@lru_cache(maxsize=256)
 def query_terms(text: str) -> tuple[tuple[int, ...], ...]:
     """What a question looks for: for each of its words the hashed forms a row may hold it in.
 
-    Words that only make it a question are left out, unless there are no others.
+    Words that only make it a question are left out, unless there are no others. Of a long text the first
+    ``MOST_QUERY_CHARS`` are read.
     """
+    return _query_terms(text[:MOST_QUERY_CHARS])
+
+
+@lru_cache(maxsize=128)
+def _query_terms(text: str) -> tuple[tuple[int, ...], ...]:
     words = words_of(text)
     small = _small_words(words)
     kept = [word for word in words if word not in small] or words

@@ -10,6 +10,10 @@ _RANGES = "\U0001f000-\U0001faff☀-➿⬀-⯿⌚-⏿‼⁉〰〽㊗㊙"
 _EMOJI = re.compile(f"[{_RANGES}]")
 
 
+MOST_QUERY_CHARS = 8_000
+"""Of a longer question the start is searched by words, as it is embedded: each word costs a pass."""
+
+
 def search_text(text: str) -> str:
     """The text with each emoji as a word such as `` emoji1f355 ``; same for rows and for queries."""
     return text if text.isascii() else _EMOJI.sub(lambda m: f" emoji{ord(m.group()):x} ", text)
@@ -29,8 +33,10 @@ def query_text(query: str) -> str:
     """What full-text search is asked: the question without the words that only make it one.
 
     ``does`` and ``not`` would find every row that says "does not". A question of nothing else is asked
-    as it is. English only: in other languages every word counts.
+    as it is. English only: in other languages every word counts. Of a long text the first
+    ``MOST_QUERY_CHARS`` are read.
     """
+    query = query[:MOST_QUERY_CHARS]
     kept = [word for word in _WORDS.findall(query) if word.lower().replace("’", "'") not in _ASKING]
     return search_text(query) if not kept or not query.isascii() else " ".join(kept)
 

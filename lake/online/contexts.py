@@ -67,7 +67,9 @@ class Window:
             return policy.default_budget_tokens
         window = arguments.count("model_context", self.model_context, MOST_TOKENS)
         reserve = None if self.reserve is None else arguments.count("reserve", self.reserve, MOST_TOKENS)
-        prompts = [self.system_prompt, query]
+        if not isinstance(self.system_prompt, str):
+            raise UsageError(f"system_prompt is {type(self.system_prompt).__name__}", "Pass a str.")
+        prompts = [self.system_prompt, arguments.question(query)]
         return available_tokens(
             policy, window, prompts, reserve, lambda texts: count_tokens(texts, policy.encoding)
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lake.index import Generation, TableEntry
+from lake.online.outlines import Outline, outlines
 from lake.online.views import SMALLEST_BYTES, Usual, View, reading, scored
 from lake.scope import Scope, scope_predicate
 from transforms.policy_recall import RecallPolicy
@@ -36,14 +37,17 @@ class TooLarge:
 
     Attributes:
         usual: Columns of a sample, and what relevance needs of them.
+        outlines: All rows without their vectors, by table; None where that is too much.
     """
 
     usual: Usual
+    outlines: Mapping[str, Outline] | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return max(SMALLEST_BYTES, self.usual[0].nbytes + self.usual[1].nbytes)
+        rest = sum(outline.nbytes for outline in (self.outlines or {}).values())
+        return max(SMALLEST_BYTES, self.usual[0].nbytes + self.usual[1].nbytes + rest)
 
 
 class Views:
@@ -130,10 +134,12 @@ def read(generation: Generation, scope: Scope, policy: RecallPolicy) -> Sequence
         Gone: The generation cannot be read.
     """
     where, entries = scope_predicate(scope), generation.tables_of(scope)
-    is_bounded = scope.user is not None and not any(entry.scope for entry in entries)  # by publish
+    has_own = any(entry.scope for entry in entries)
+    is_bounded = scope.user is not None and not has_own and generation.holds_at_most(MOST_ROWS)
     counts = () if is_bounded else [reading(_count, generation, entry.name, where) for entry in entries]
     if sum(counts) > MOST_ROWS:
-        return TooLarge(_sample(generation, entries, where, policy))
+        held = outlines(generation, entries, where)
+        return TooLarge(_sample(generation, entries, where, policy, held), held)
     views = [_view(generation, entry.name, scope, where, policy) for entry in entries]
     return [view for view in views if len(view.columns)]
 
@@ -157,16 +163,28 @@ def _view(generation: Generation, table: str, scope: Scope, where: str, policy: 
     return View(columns, generation, table, addresses, scope, prepare(columns, policy))
 
 
-def _sample(generation: Generation, entries: Sequence[TableEntry], where: str, policy: RecallPolicy) -> Usual:
+def _sample(
+    generation: Generation,
+    entries: Sequence[TableEntry],
+    where: str,
+    policy: RecallPolicy,
+    held: Mapping[str, Outline] | None,
+) -> Usual:
     """Rows of a scope at even distances, as the store lists them."""
-    columns = reading(generation.scored_columns)
-    listed = [
-        (entry.name, reading(_scanned, generation, entry.name, where, ())["_rowid"].to_numpy())
+    listed = {
+        entry.name: held[entry.name].addresses
+        if held is not None
+        else reading(_scanned, generation, entry.name, where, ())["_rowid"].to_numpy()
         for entry in entries
-    ]
-    step = -(-sum(len(rows) for _, rows in listed) // SAMPLE_ROWS)
-    taken = [reading(generation.taken, name, rows[::step], columns) for name, rows in listed]
-    parts = [scored(rows, generation.manifest.dimensions) for rows in taken if rows.num_rows]
+    }
+    step = -(-sum(map(len, listed.values())) // SAMPLE_ROWS)
+    wanted = {name: rows[::step] for name, rows in listed.items() if len(rows)}
+    if held is not None:
+        parts = [held[name].read(generation, rows) for name, rows in wanted.items()]
+    else:
+        columns = reading(generation.scored_columns)
+        taken = [reading(generation.taken, name, rows, columns) for name, rows in wanted.items()]
+        parts = [scored(rows, generation.manifest.dimensions) for rows in taken]
     sample, _ = united(parts)
     sample = sample.take(sample.sorted_rows())
     return sample, prepare(sample, policy)

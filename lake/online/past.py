@@ -90,9 +90,9 @@ class Past:
         rows = believed(self._lake, scope, self._policy, at, vector_space(self._model().model_key))
         if refusing:
             rows = rows.filter(~refusing.is_refused(rows))
-        return held_whole(
-            rows.drop("embedding_text"), self._vectors(rows), self._policy.recall, is_fresh=False
-        )
+        # As published ones are held, so that a memory scores to the bit what it scored then.
+        halves = self._vectors(rows).astype(np.float16)
+        return held_whole(rows.drop("embedding_text"), halves, self._policy.recall, is_fresh=False)
 
     def _vectors(self, rows: pl.DataFrame) -> NDArray[np.float32]:
         """Vectors of the rows, made now where the lake has none yet."""

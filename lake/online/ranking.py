@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 
 from lake.candidates import Candidates, Floats, Pool, Ranked
 from lake.online.asked import Asked
+from lake.online.contested import Payloads, contested
 from lake.online.refused import refused, served
 from lake.online.reranking import reordered
 from lake.online.views import Source, View
 from transforms import scoring
+from transforms.digests import digest_shares
 from transforms.diversity import diversified
 from transforms.relevance import Relevance, question, relevance
 from transforms.route_effects import Effect, effect
@@ -67,13 +70,17 @@ def ranked(asked: Asked, sources: Sequence[Source]) -> Ranked:
     if gathered is None:
         return _nothing(asked)
     cosine, words = gathered.cosine, gathered.words
+    payloads = partial(_rows, gathered, sources)
     routed = _routed(asked, gathered.columns)
     away = np.zeros(len(cosine), np.bool_) if routed.kept is None else ~routed.kept
     ranks = np.where(away, _AWAY, gathered.relevance)
-    ranks, reranked = reordered(asked, ranks, lambda best: _rows(gathered, sources, best))
+    ranks, reranked = reordered(asked, ranks, payloads)
+    routed = contested(asked, gathered.columns, ranks, routed, payloads)
     ranks = np.where(away, _AWAY, routed.on(ranks))
+    is_about = _answers(gathered.columns.is_derived, ranks, asked)
+    routed, ranks = _behind_turns(asked, gathered.columns, routed, ranks, payloads)
     while True:
-        pool = _pool(asked, gathered, ranks, away, routed, {"cosine": cosine, "words": words})
+        pool = _pool(asked, gathered, ranks, away, routed, is_about, {"cosine": cosine, "words": words})
         wanted = pool.order if asked.limit is None else pool.kept()[: asked.limit]
         rows = _rows(gathered, sources, pool.positions[wanted])
         bad = [
@@ -140,12 +147,33 @@ def _routed(asked: Asked, columns: ScopeColumns) -> Effect:
     return effect(asked.route, columns, asked.policy.routing, asked.filters.now_us)
 
 
+def _behind_turns(
+    asked: Asked, columns: ScopeColumns, routed: Effect, ranks: Floats, payloads: Payloads
+) -> tuple[Effect, Floats]:
+    """The effect and the relevance once summaries stand behind the turns that answer for themselves.
+
+    Who asks for all about a topic, or for nothing in particular, wants the summary.
+    """
+    if routed.is_newest_first or (asked.route is not None and asked.route.kind in ("topic", "general")):
+        return routed, ranks
+
+    def cited(places: Positions) -> list[list[str]]:
+        return [row["source_refs"] for row in payloads(places)]
+
+    shares = digest_shares(ranks, columns, cited, asked.policy.recall)
+    if shares is None:
+        return routed, ranks
+    share = shares if routed.share is None else routed.share * shares
+    return replace(routed, share=share), np.where(ranks > 0, ranks * shares, ranks)
+
+
 def _pool(
     asked: Asked,
     gathered: _Gathered,
     relevance: Floats,
     away: NDArray[np.bool_],
     routed: Effect,
+    is_about: NDArray[np.bool_],
     measures: Mapping[str, Floats],
 ) -> Pool:
     """The most relevant rows with every factor, best first, and which of them repeat a better one."""
@@ -155,8 +183,8 @@ def _pool(
     positions = _best(key, columns, min(asked.count, len(columns) - int(away.sum())))
     mine = _inputs(columns, relevance, positions)
     as_of = asked.filters.as_of
-    is_about = asked.route is None or asked.route.kind not in ("general", "recency")
-    scores = scoring.score_columns(mine, policy=policy, as_of=as_of, weights=asked.weights, is_about=is_about)
+    asks = asked.route is None or asked.route.kind not in ("general", "recency")
+    scores = scoring.score_columns(mine, policy=policy, as_of=as_of, weights=asked.weights, is_about=asks)
     ids = columns.ids[positions]
     events = columns.event_us[positions]
     if routed.is_newest_first:
@@ -164,7 +192,7 @@ def _pool(
         order = np.lexsort((ids, -events, ~first))
     else:
         order = scoring.rank_positions(scores["score"], events, ids)
-        order = order[_answers(columns.is_derived[positions], scores["relevance"], asked)[order]]
+        order = order[is_about[positions][order]]
     sorted_positions = positions[order]
     vectors = columns.vectors.at(sorted_positions)
     vectors[columns.is_digest[sorted_positions]] = 0  # a summary repeats what it cites
@@ -175,7 +203,7 @@ def _pool(
     originals = scoring.originals(
         hashes, vectors, threshold=policy.recall.duplicate_cosine, limit=asked.limit
     )
-    near = scoring.closeness(mine["relevance"], policy.recall.closeness_power if is_about else 0.0)
+    near = scoring.closeness(mine["relevance"], policy.recall.closeness_power if asks else 0.0)
     mine |= {"event_us": events, "closeness": near}
     mine |= {name: values[positions] for name, values in measures.items()}
     return Pool(positions, ids, scores, order, originals, mine)

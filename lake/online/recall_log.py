@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from lake import recall_segments
 from lake.lake import Lake
-from lake.scope import Scope
+from lake.scope import Scope, require_id
 from transforms.errors import LakeError, SlowwaveError, UsageError
 from transforms.policy import Policy
 from transforms.weights import told_of
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 30.0
 """After so long without a call the thread ends; the next call starts another one."""
 _SPAN = 1 << 32
+MOST_ID_CHARS = 512
+"""Of what is said to be used; the ids of memories have 32."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +154,17 @@ class RecallLog:
         """Hand over what an agent says it used.
 
         Raises:
-            UsageError: The ids are no texts, or the call's is none.
+            UsageError: The ids are no texts, or the call's is none, or one of them can be no id.
         """
         if isinstance(ids, str) or not all(isinstance(one, str) and one for one in ids):
             raise UsageError("the ids are not a list of texts", "Pass the ids of memories.")
         if call_id is not None and not isinstance(call_id, str):
             raise UsageError(f"call_id is {type(call_id).__name__}", "Pass the answer's, or leave it out.")
+        # Refused here: it could not be written later, nor could what waits with it.
+        for one in (*ids, call_id or ""):
+            require_id(one)
+            if len(one) > MOST_ID_CHARS:
+                raise UsageError("an id is too long", "Pass ids as the answer gave them.")
         if not ids or call_id == "":  # of a call that was not recorded nothing can be said
             return
         from lake.online.log_entries import UseEntry

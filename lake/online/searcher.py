@@ -23,7 +23,7 @@ from lake.online.held_views import TooLarge, Views
 from lake.online.past import Past
 from lake.online.ranking import ranked
 from lake.online.routed import routed
-from lake.online.views import FrameSource, Gone, Source, Usual
+from lake.online.views import FrameSource, Gone, Source
 from lake.scope import Scope
 from transforms.errors import LakeError
 from transforms.policy import Policy
@@ -126,20 +126,21 @@ class Searcher:
         for scope in asked.scopes:
             found = self._views.of(generation, scope)
             if isinstance(found, TooLarge):
-                sources += self._large(generation, asked, scope, found.usual)
+                sources += self._large(generation, asked, scope, found)
             else:
                 sources += found
         return sources
 
-    def _large(self, generation: Generation, asked: Asked, scope: Scope, usual: Usual) -> list[Source]:
+    def _large(self, generation: Generation, asked: Asked, scope: Scope, held: TooLarge) -> list[Source]:
         """Candidates of a scope that is not held: by similarity, and what the route asks for besides."""
+        usual, rest = held.usual, held.outlines
         named = windows.views(generation, asked, scope, usual)
         if named and asked.route is not None and asked.route.sessions is not None:
             return list(named)
-        found: list[Source] = list(large.candidates(generation, self._pool, asked, scope, usual))
+        found: list[Source] = list(large.candidates(generation, self._pool, asked, scope, usual, rest))
         inside = windows.widened(asked)
         if inside is not None:
-            found += large.candidates(generation, self._pool, inside, scope, usual)
+            found += large.candidates(generation, self._pool, inside, scope, usual, rest)
         return [*found, *named]
 
     def _believed(self, asked: Asked) -> list[Source]:

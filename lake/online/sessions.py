@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lake.online.working_log import SessionName
+from transforms.errors import UsageError
 from transforms.schemas import SENSITIVITIES
 from transforms.scopes import require_plain
 
@@ -43,12 +44,15 @@ class Sessions:
             sum_up: Makes the summary of what leaves the window, in the background; by rule where None.
 
         Raises:
-            UsageError: An id is empty, of another type, or reserved for shared memory.
+            UsageError: An id is empty, too long, of another type, reserved for shared memory, or holds a
+                control character.
         """
         from lake.online.working import Session
 
         name = SessionName(tenant, agent, session_id, user)
         require_plain(tenant, agent)
+        if max(map(len, (tenant, agent, session_id, user or ""))) > self._policy.ingest.max_id_chars:
+            raise UsageError("an id is longer than any that lands", "Pass the ids that rows are landed with.")
         return Session(self._lake, name, self._policy, sum_up=sum_up)
 
     def working_rows(

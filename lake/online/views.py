@@ -18,7 +18,7 @@ from transforms.policy_recall import RecallPolicy
 from transforms.relevance import Prepared, prepare
 from transforms.schemas import INSTANT, MEMORIES
 from transforms.scope_columns import Positions, ScopeColumns
-from transforms.scoring_record import RECORD, columns_of, from_parts
+from transforms.scoring_record import CODES, FORM, RECORD, columns_of, from_parts
 
 SMALLEST_BYTES = 4096
 """What a view counts for at least: its arrays' own headers, its key."""
@@ -86,7 +86,7 @@ class FrameSource:
 
 def held_whole(
     rows: pl.DataFrame,
-    vectors: NDArray[np.float32],
+    vectors: NDArray[np.floating[Any]],
     policy: RecallPolicy,
     *,
     is_fresh: bool,
@@ -96,7 +96,7 @@ def held_whole(
 
     Args:
         rows: ``schemas.MEMORIES``, its ``vector`` left out or not.
-        vectors: float32 (rows, d), row by row with them.
+        vectors: float16 or float32 (rows, d), row by row with them.
         policy: That they are asked with.
         is_fresh: Whether they are not published yet.
         scope: Whose they are.
@@ -188,7 +188,7 @@ def reading(what: Callable[..., _T], *arguments: Any) -> _T:
 
 
 def scored(found: pa.Table, dimensions: int) -> ScopeColumns:
-    """Scoring columns of scanned rows, in the scan's order."""
+    """Scoring columns of scanned rows, in the scan's order; where no vectors were read, of no dimensions."""
     found = found.combine_chunks()
     if RECORD_COLUMN not in found.column_names:
         return _of_payload(found, dimensions)
@@ -196,7 +196,7 @@ def scored(found: pa.Table, dimensions: int) -> ScopeColumns:
     names = {column.removesuffix("_id"): _one(found[column]) for column in NAME_COLUMNS}
     return from_parts(
         _ids(found["memory_id"]),
-        _matrix(found["vector"], dimensions),
+        matrix(found["vector"], dimensions) if "vector" in found.column_names else _no_vectors(found),
         terms,
         starts,
         _records(found[RECORD_COLUMN]),
@@ -221,7 +221,7 @@ def _of_payload(found: pa.Table, dimensions: int) -> ScopeColumns:
         pl.Series("search_text", found["search_text"].to_pylist(), pl.String),
         *(pl.col(name).cast(INSTANT) for name, kind in MEMORIES.polars.items() if kind == INSTANT),
     )
-    return columns_of(whole, _matrix(found["vector"], dimensions), is_fresh=False)
+    return columns_of(whole, matrix(found["vector"], dimensions), is_fresh=False)
 
 
 _PAYLOAD_SCHEMA = {
@@ -246,7 +246,12 @@ def _ids(column: pa.ChunkedArray) -> NDArray[np.bytes_]:
     return np.array(names.cast(pa.binary()).to_pylist(), np.bytes_)
 
 
-def _matrix(column: pa.ChunkedArray, dimensions: int) -> NDArray[np.float16]:
+def _no_vectors(found: pa.Table) -> NDArray[np.float16]:
+    return np.zeros((found.num_rows, 0), np.float16)
+
+
+def matrix(column: pa.ChunkedArray, dimensions: int) -> NDArray[np.float16]:
+    """Vectors of a column, float16 (rows, dimensions)."""
     if not len(column):
         return np.zeros((0, dimensions), np.float16)
     flat = _one(column).flatten().to_numpy(zero_copy_only=False)
@@ -267,4 +272,7 @@ def _records(column: pa.ChunkedArray) -> NDArray[Any]:
         return np.zeros(0, RECORD)
     held = _one(column)
     _, data = held.buffers()
-    return np.frombuffer(data, RECORD, count=len(held), offset=held.offset * RECORD.itemsize)
+    found = np.frombuffer(data, RECORD, count=len(held), offset=held.offset * RECORD.itemsize)
+    if (found["form"] != FORM).any() or any(found[n].max() >= len(known) for n, known in CODES.items()):
+        raise Gone("records of the index are damaged, or of another form")
+    return found

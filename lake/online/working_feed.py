@@ -86,7 +86,7 @@ def _add(lake: Lake, key: str, rows: Sequence[tuple[dict[str, Any], bytes]]) -> 
         fresh = [
             line
             for row, line in rows
-            if row["episode_id"].encode() not in held and admitted.reason(row) is None
+            if not working_log.holds(held, row["episode_id"]) and admitted.reason(row) is None
         ]
         if not fresh:
             return None
@@ -143,7 +143,7 @@ def unopened(lake: Lake, name: SessionName, policy: Policy, now: datetime) -> Lo
 def _with_earlier(held: bytes, lines: Sequence[tuple[str, bytes]]) -> Write | None:
     if not held or working_log.pulled() in held:
         return None
-    fresh = [line for row_id, line in lines if row_id.encode() not in held]
+    fresh = [line for row_id, line in lines if not working_log.holds(held, row_id)]
     return Write(b"".join([*fresh, working_log.pulled()]), is_synced=False)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -31,9 +32,11 @@ from transforms.working.summary import Summary, summary_of
 VERSION = 1
 ROW = b'{"' + EPISODES.name.encode() + b'":'
 NAME = b'{"working":'
-WHOLE = (b'{"change":', b'{"summary":', b'{"sealed":')
+_SUMMARY = b'{"summary":'
+WHOLE = (b'{"change":', _SUMMARY, b'{"sealed":')
 """What lines begin with that are about the session as a whole."""
 _salts: dict[Place, bytes] = {}
+_ODD = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class SessionName:
                 raise UsageError(f"{name} is {type(part).__name__}, not text", "Pass ids as str.")
             if part == "":
                 raise UsageError(f"{name} is empty", "Name it.")
+            if _ODD.search(part or ""):
+                raise UsageError(f"{name} holds a control character", "Pass the id as rows are landed with.")
 
     @property
     def owner(self) -> str:
@@ -171,6 +176,19 @@ def _sealed(lake: Lake, name: SessionName, record: dict[str, Any]) -> bytes:
 
 def _line(record: dict[str, Any]) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def holds(lines: bytes, row_id: str) -> bool:
+    """Whether a row is among a file's lines, or summed up there; its id in somebody's words does not count.
+
+    Inside a text the quotes around it would be escaped.
+    """
+    name = b'"' + row_id.encode() + b'"'
+    if name not in lines:
+        return False
+    if b'"episode_id":' + name in lines:
+        return True
+    return any(name in line for line in lines.splitlines() if line.startswith(_SUMMARY))
 
 
 def name_of(lines: bytes, key: str) -> SessionName:

@@ -11,9 +11,10 @@ import polars as pl
 from lake.online.working_log import SessionName
 from lake.online.working_window import Window
 from transforms import ids
-from transforms.schemas import INSTANT, MEMORIES, SENSITIVITIES
+from transforms.schemas import INSTANT, MEMORIES
 from transforms.search_text import search_texts
 from transforms.working.rendering import state_lines
+from transforms.working.rows import most_private
 
 TIER = "working"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,5 +88,5 @@ def _note(window: Window, name: SessionName, part: str, text: str) -> dict[str, 
 
 
 def _most_private(window: Window) -> str:
-    held = {row.raw["sensitivity"] for row in window.rows}
-    return next((level for level in reversed(SENSITIVITIES) if level in held), SENSITIVITIES[0])
+    """Of all that was said in the session: its state and its summary may hold any of it."""
+    return most_private([window.summed.sensitivity, *(row.sensitivity for row in window.all_rows)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 
 from lake.lake import Lake
@@ -51,7 +52,8 @@ def sum_now(lake: Lake, name: SessionName, policy: Policy, now: datetime, sum_up
     make = sum_up or (lambda before, rows: summed_up(before, rows, policy, until))
     made = window.summed
     for group in window.groups:
-        made = make(made, group)
+        before = made.sensitivity
+        made = replace(make(made, group), sensitivity=before).of(group)  # a model's does not say it
     covered = {row.id for group in window.groups for row in group}
 
     def step(held: bytes) -> Write | None:

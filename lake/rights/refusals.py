@@ -11,6 +11,7 @@ import polars as pl
 
 from lake.rights.subjects import subject_hash, subject_hasher
 from transforms.declarations import INSTANT
+from transforms.sharing.rules import PREFIX
 from transforms.subjects import Subject, SubjectKind
 
 Mark = Literal["erased_subject", "opted_out"]
@@ -29,6 +30,7 @@ _FEW = 64
 """Up to so many rows are looked at one by one."""
 _MOST_KEPT = 100_000
 """Scopes, and memories, of which it is kept what refuses them."""
+_MOST_ID_CHARS = 512
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -103,7 +105,8 @@ class Tombstones:
         return next((mark for mark in MARKS if mark in found), None)
 
     def refuses(self, memory: Mapping[str, Any]) -> bool:
-        """Whether a memory is not to be served: refused itself, or derived of an episode that is.
+        """Whether a memory is not to be served: refused itself, derived of an episode that is, or a copy of
+        what an agent shared that is.
 
         Args:
             memory: ``schemas.MEMORIES``, its instants in microseconds since 1970.
@@ -117,6 +120,8 @@ class Tombstones:
             at = _EPOCH + timedelta(microseconds=memory["event_at"])
             if any(one.mark_at(at) for one in owning):
                 return True
+        if "agent" in self._kinds and self._is_copy_of_refused(memory):
+            return True
         if not self._has_memories:
             return False
         known, name = self._memories, memory["memory_id"]
@@ -124,6 +129,17 @@ class Tombstones:
             if known[tenant, ref] if (tenant, ref) in known else self._memory_mark(tenant, ref):
                 return True
         return name not in memory["source_refs"] and self._memory_mark(tenant, name) is not None
+
+    def _is_copy_of_refused(self, memory: Mapping[str, Any]) -> bool:
+        """Whether its text says that a refused agent has shared it: nothing else of a memory names the giver."""
+        text = memory.get("text") or ""
+        if not text.startswith(PREFIX):
+            return False
+        at = _EPOCH + timedelta(microseconds=memory["event_at"])
+        head = text[len(PREFIX) : len(PREFIX) + _MOST_ID_CHARS + 1]
+        ends = [place for place, char in enumerate(head) if char == "]"]  # an id may hold one itself
+        owners = (self._owning((memory["tenant_id"], None, head[:end], None)) for end in ends)
+        return any(one.kind == "agent" and one.mark_at(at) for owning in owners for one in owning)
 
     def until_us(self, scope: RowScope) -> int | None:
         """Up to which event, in microseconds since 1970, rows of a scope are refused; None: none is.

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.search_terms import QUESTION, hashed_terms, query_terms, words_of
+from transforms.search_text import MOST_QUERY_CHARS, query_text
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=40)), max_size=8)
 
@@ -96,3 +97,13 @@ def test_a_text_of_one_word_a_line_holds_every_word_of_itself(text: str) -> None
 def test_terms_are_the_same_on_every_machine() -> None:
     # They stand in published indexes: another value is another form of the record.
     assert terms_of("Dogs ran 東京") == [1349952704, 1716766121, 2083366831, 2167159165, 2462515218]
+
+
+def test_of_a_pasted_document_only_the_start_is_searched() -> None:
+    words = [f"word{i}" for i in range(MOST_QUERY_CHARS)]
+    text = " ".join(words)
+    groups = query_terms(text)
+    assert groups == query_terms(text[:MOST_QUERY_CHARS])
+    assert len(groups) < MOST_QUERY_CHARS / len(words[0])
+    assert len(query_text(text)) <= MOST_QUERY_CHARS
+    assert finds("word0 word1 word2", text[:100])

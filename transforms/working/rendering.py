@@ -41,10 +41,17 @@ class Parts:
 
 
 def state_lines(state: TaskState) -> list[str]:
-    """The state as lines, each with its label; open and done parts of the plan told apart."""
-    told = [f"{_LABELS[name]}: {text}" for name in SINGLE if (text := getattr(state, name))]
+    """The state as lines, each with its label; open and done parts of the plan told apart.
+
+    Further lines of a text are indented, so that what a tool said cannot pass for a goal or a decision.
+    """
+    told = [_labelled(name, text) for name in SINGLE if (text := getattr(state, name))]
     lists = {**{name: getattr(state, name) for name in LISTS}, "sub_tasks": state.open_tasks}
-    return told + [f"{_LABELS[name]}: {text}" for name in LISTS for text in lists[name]]
+    return told + [_labelled(name, text) for name in LISTS for text in lists[name]]
+
+
+def _labelled(name: str, text: str) -> str:
+    return f"{_LABELS[name]}: {text}".replace("\n", "\n  ")
 
 
 def brief(rows: Sequence[Row], most_chars: int) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from transforms.policy_recall import WorkingPolicy
 from transforms.policy_retention import RetentionPolicy
-from transforms.schemas import RETENTION_TIERS
+from transforms.schemas import RETENTION_TIERS, SENSITIVITIES
 
 CALL_ID = "tool_call_id"
 """Field of an episode's metadata that names a tool call; its result names it as its parent."""
@@ -45,6 +45,11 @@ class Row:
     raw: Mapping[str, Any]
 
     @property
+    def sensitivity(self) -> str:
+        """One of ``SENSITIVITIES``."""
+        return str(self.raw["sensitivity"])
+
+    @property
     def is_result(self) -> bool:
         """Whether a tool says it."""
         return self.role == "tool"
@@ -70,6 +75,11 @@ class Row:
         """About how many tokens it takes, rather too many than too few."""
         texts = (self.content, self.arguments or "", self.tool_name or "")
         return _ROW_TOKENS + sum(-(-len(text.encode()) // _TOKEN_BYTES) for text in texts)
+
+
+def most_private(levels: Iterable[str]) -> str:
+    """The most private of some sensitivities; the least where there is none."""
+    return max(levels, key=SENSITIVITIES.index, default=SENSITIVITIES[0])
 
 
 def row_of(raw: Mapping[str, Any]) -> Row:

@@ -6,19 +6,19 @@ It is made of the sentences that stand and of the rows that leave, by the same r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
 from transforms.policy import Policy
-from transforms.schemas import EPISODES
+from transforms.schemas import EPISODES, SENSITIVITIES
 from transforms.summaries.candidates import candidates
 from transforms.summaries.choose import choose
 from transforms.summaries.material import CANDIDATES
-from transforms.working.rows import Row
+from transforms.working.rows import Row, most_private
 
 _TOKEN_BYTES = 4
 _INSTANTS = ("event_at", "expires_at")
@@ -57,10 +57,12 @@ class Summary:
     Attributes:
         sentences: By time.
         rows: How many rows it stands for.
+        sensitivity: Of the most private of these rows.
     """
 
     sentences: tuple[Sentence, ...] = ()
     rows: int = 0
+    sensitivity: str = SENSITIVITIES[0]
 
     @property
     def text(self) -> str:
@@ -69,15 +71,21 @@ class Summary:
 
     def live(self, now: datetime) -> Summary:
         """What is still shown of it."""
-        return Summary(tuple(one for one in self.sentences if one.until > now), self.rows)
+        return replace(self, sentences=tuple(one for one in self.sentences if one.until > now))
 
     def without(self, ids: set[str]) -> Summary:
         """The sentences that are from none of some episodes."""
-        return Summary(tuple(one for one in self.sentences if ids.isdisjoint(one.sources)), self.rows)
+        kept = tuple(one for one in self.sentences if ids.isdisjoint(one.sources))
+        return replace(self, sentences=kept)
+
+    def of(self, rows: Iterable[Row]) -> Summary:
+        """The summary, as private as some more rows that it stands for, whoever made it."""
+        return replace(self, sensitivity=most_private([self.sensitivity, *(r.sensitivity for r in rows)]))
 
     def as_dict(self) -> dict[str, Any]:
         """As it is kept."""
-        return {"sentences": [one.as_dict() for one in self.sentences], "rows": self.rows}
+        told = {"rows": self.rows, "sensitivity": self.sensitivity}
+        return {"sentences": [one.as_dict() for one in self.sentences], **told}
 
 
 def summary_of(told: Mapping[str, Any]) -> Summary:
@@ -91,7 +99,11 @@ def summary_of(told: Mapping[str, Any]) -> Summary:
         Sentence(one["line"], datetime.fromisoformat(one["until"]).astimezone(UTC), one["fields"])
         for one in told["sentences"]
     )
-    return Summary(sentences, int(told["rows"]))
+    # Of one that an older version made it is not known.
+    sensitivity = told.get("sensitivity", SENSITIVITIES[-1])
+    if sensitivity not in SENSITIVITIES:
+        raise ValueError("a summary of an unknown sensitivity")
+    return Summary(sentences, int(told["rows"]), sensitivity)
 
 
 def summed_up(before: Summary, rows: Sequence[Row], policy: Policy, until: Until) -> Summary:
@@ -112,7 +124,7 @@ def summed_up(before: Summary, rows: Sequence[Row], policy: Policy, until: Until
     pool = pl.concat([candidates(_frame(told, until), narrowed), _standing(before)])
     chosen = choose(pool, narrowed.summaries, _count)
     sentences = tuple(_sentence(one) for one in chosen.iter_rows(named=True))
-    return Summary(sentences, before.rows + len(rows))
+    return Summary(sentences, before.rows + len(rows), before.sensitivity).of(rows)
 
 
 def _frame(rows: Sequence[Row], until: Until) -> pl.DataFrame:

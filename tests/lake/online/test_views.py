@@ -32,7 +32,7 @@ from tests.lake.test_index_checks import built, memories
 from transforms.policy import RecallPolicy
 from transforms.schemas import INSTANT, KINDS, SENSITIVITIES
 from transforms.scope_columns import ScopeColumns
-from transforms.scoring_record import columns_of
+from transforms.scoring_record import FORM, RECORD, columns_of
 from transforms.subjects import Subject
 
 POLICY = RecallPolicy()
@@ -156,6 +156,39 @@ def test_a_scope_of_many_rows_is_told_by_a_sample(lake: Lake, monkeypatch: Any) 
     assert isinstance(found, TooLarge)
     assert len(found.usual[0]) == 10
     assert len(held(Views(POLICY), generation, Scope("t", "v"))) == 1
+
+
+def test_a_scope_without_a_table_of_its_own_may_be_too_large_too(lake: Lake, monkeypatch: Any) -> None:
+    generation = built(lake, [memories(50), memories(5, user="v", seed=2)])
+    limit = {"policy": {"publish": {"large_scope_rows": 1_000_000}}}
+    raised = replace(generation.manifest, inputs={**generation.manifest.inputs, **limit})
+    monkeypatch.setattr(held_views, "MOST_ROWS", 20)
+    for manifest in (raised, generation.manifest):
+        assert isinstance(Views(POLICY).of(Generation(lake, manifest), ME), TooLarge)
+
+
+def test_records_of_another_form_are_not_read(lake: Lake) -> None:
+    published = built(lake, [hexed(memories(6, speaker="Ann"))])
+    [whole] = held(Views(POLICY), published, ME)
+    later = replace(published.manifest, inputs={**published.manifest.inputs, "form": FORM + 1})
+    opened = Generation(lake, later)
+    assert RECORD_COLUMN not in (*opened.scored_columns(), *opened.fetched_columns())
+    [view] = held(Views(POLICY), opened, ME)
+    for name, values in arrays(whole.columns).items():
+        assert np.array_equal(values, arrays(view.columns)[name]), name
+
+
+@pytest.mark.parametrize(("name", "value"), [("form", FORM + 1), ("kind", 250), ("sensitivity", 9)])
+def test_damaged_records_are_told_and_not_taken_for_rows(lake: Lake, name: str, value: int) -> None:
+    batch = pa.Table.from_batches([to_batch(memories(3), DIMENSIONS)])
+    records = np.frombuffer(batch[RECORD_COLUMN].chunk(0).buffers()[1], RECORD).copy()
+    records[name][1] = value
+    at = batch.schema.get_field_index(RECORD_COLUMN)
+    column = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(RECORD.itemsize), 3, [None, pa.py_buffer(records.tobytes())]
+    )
+    with pytest.raises(Gone, match="damaged"):
+        scored(batch.set_column(at, RECORD_COLUMN, column), DIMENSIONS)
 
 
 def test_a_payload_that_is_not_of_the_scored_row_is_never_shown(lake: Lake) -> None:
