@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from lake.candidates import Candidates, Floats, Pool, Ranked
 from lake.online.asked import Asked
-from lake.online.contested import Payloads, contested
+from lake.online.contested import contested
+from lake.online.digested import behind_turns
 from lake.online.refused import refused, served
 from lake.online.reranking import reordered
 from lake.online.views import Source, View
 from transforms import scoring
-from transforms.digests import digest_shares
 from transforms.diversity import diversified
 from transforms.relevance import Relevance, question, relevance
 from transforms.route_effects import Effect, effect
@@ -78,7 +78,7 @@ def ranked(asked: Asked, sources: Sequence[Source]) -> Ranked:
     routed = contested(asked, gathered.columns, ranks, routed, payloads)
     ranks = np.where(away, _AWAY, routed.on(ranks))
     is_about = _answers(gathered.columns.is_derived, ranks, asked)
-    routed, ranks = _behind_turns(asked, gathered.columns, routed, ranks, payloads)
+    routed, ranks = behind_turns(asked, gathered.columns, routed, ranks, payloads)
     while True:
         pool = _pool(asked, gathered, ranks, away, routed, is_about, {"cosine": cosine, "words": words})
         wanted = pool.order if asked.limit is None else pool.kept()[: asked.limit]
@@ -145,26 +145,6 @@ def _routed(asked: Asked, columns: ScopeColumns) -> Effect:
     if asked.route is None:
         return Effect()
     return effect(asked.route, columns, asked.policy.routing, asked.filters.now_us)
-
-
-def _behind_turns(
-    asked: Asked, columns: ScopeColumns, routed: Effect, ranks: Floats, payloads: Payloads
-) -> tuple[Effect, Floats]:
-    """The effect and the relevance once summaries stand behind the turns that answer for themselves.
-
-    Who asks for all about a topic, or for nothing in particular, wants the summary.
-    """
-    if routed.is_newest_first or (asked.route is not None and asked.route.kind in ("topic", "general")):
-        return routed, ranks
-
-    def cited(places: Positions) -> list[list[str]]:
-        return [row["source_refs"] for row in payloads(places)]
-
-    shares = digest_shares(ranks, columns, cited, asked.policy.recall)
-    if shares is None:
-        return routed, ranks
-    share = shares if routed.share is None else routed.share * shares
-    return replace(routed, share=share), np.where(ranks > 0, ranks * shares, ranks)
 
 
 def _pool(

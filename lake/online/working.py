@@ -19,7 +19,6 @@ from lake.online.working_sums import SumUp, in_background
 from lake.online.working_task import Added, Task
 from lake.online.working_window import Window, window_of
 from lake.storage import LocalStorage
-from transforms.errors import UsageError
 from transforms.ids import digest
 from transforms.policy import Policy
 from transforms.redact import redact_text
@@ -291,13 +290,7 @@ class Session(Task):
 
 
 def _plain_id(call_id: str) -> str:
-    """An id that landing and redaction leave as it is: two rows have to name the same one.
-
-    Raises:
-        UsageError: It is no text.
-    """
-    if not isinstance(call_id, str):
-        raise UsageError(f"call_id is {type(call_id).__name__}", "Pass the id of the call as str.")
+    """An id that landing and redaction leave as it is: two rows have to name the same one."""
     while not call_id.isprintable() or redact_text(call_id)[0] != call_id:
         call_id = f"call_{digest(call_id)[:24]}"
     return call_id

@@ -105,8 +105,7 @@ class Tombstones:
         return next((mark for mark in MARKS if mark in found), None)
 
     def refuses(self, memory: Mapping[str, Any]) -> bool:
-        """Whether a memory is not to be served: refused itself, derived of an episode that is, or a copy of
-        what an agent shared that is.
+        """Whether a memory is not to be served: refused itself, derived of such a row, or its copy.
 
         Args:
             memory: ``schemas.MEMORIES``, its instants in microseconds since 1970.
@@ -131,7 +130,7 @@ class Tombstones:
         return name not in memory["source_refs"] and self._memory_mark(tenant, name) is not None
 
     def _is_copy_of_refused(self, memory: Mapping[str, Any]) -> bool:
-        """Whether its text says that a refused agent has shared it: nothing else of a memory names the giver."""
+        """Whether its text says that a refused agent has shared it: nothing else names the giver."""
         text = memory.get("text") or ""
         if not text.startswith(PREFIX):
             return False

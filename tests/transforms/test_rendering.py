@@ -227,3 +227,38 @@ def test_transient_reasons(reason: str) -> None:
 )
 def test_lasting_reasons(reason: str | None) -> None:
     assert not is_transient(reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\u206ab",  # deprecated format characters
+        "a\u180bb",
+        "\U0001d173",
+        "\U0001bca0",
+        "\U00013430",
+        "a\u200cb\u200da",  # joiners between Latin letters join nothing
+        "a\ufe0f",
+        "\u2764\ufe0f\u200d\ufe0e\u200c",  # more of them in a row than any emoji has
+        "[INST]",
+    ],
+    ids=ascii,
+)
+def test_nothing_is_hidden_in_text_or_name(text: str) -> None:
+    assert escape(text) != text
+    assert "&#" in escape(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\u2764\ufe0f\u200d\U0001f525",
+        "1\ufe0f\u20e3",
+        "می\u200cخواهم",
+        "क्\u200dष",
+    ],
+    ids=ascii,
+)
+def test_joiners_that_a_script_or_an_emoji_needs_stay(text: str) -> None:
+    assert escape(text) == text

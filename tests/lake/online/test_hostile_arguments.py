@@ -43,9 +43,7 @@ CALLS: dict[str, Callable[[Recall, str], object]] = {
     "open_tenant": lambda reader, name: reader.session(tenant=name, agent="desk", session_id="s1"),
     "open_agent": lambda reader, name: reader.session(tenant="acme", agent=name, session_id="s1"),
     "open_session": lambda reader, name: reader.session(tenant="acme", agent="desk", session_id=name),
-    "open_user": lambda reader, name: reader.session(
-        tenant="acme", agent="desk", session_id="s1", user=name
-    ),
+    "open_user": lambda reader, name: reader.session(tenant="acme", agent="desk", session_id="s1", user=name),
 }
 
 
@@ -93,5 +91,5 @@ def test_a_call_of_a_strange_id_keeps_its_result(reader: Recall, call_id: str) -
     added, link = session.call_tool("look_up", {"x": 1}, call_id=call_id)
     assert added.refused is None
     assert session.add_tool_result(link, "found").refused is None
-    assert [message["role"] for message in session.messages()] == ["assistant", "tool"]
+    assert [message["role"] for message in session.messages()][-2:] == ["assistant", "tool"]
     assert session.add_tool_result(call_id, "found again").refused is None

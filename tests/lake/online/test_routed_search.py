@@ -243,3 +243,47 @@ def test_the_shelf_holds_so_many_bytes_and_reads_again_what_went(slept: Lake) ->
     tiny = FactShelf(most_bytes=1)
     assert tiny.of(generation, own).rows == first.rows
     assert tiny.nbytes == 0
+
+
+def since_then(lake: Lake, text: str, **more: Any) -> None:
+    """A message after the night."""
+    said_at = (NOW - timedelta(hours=1)).isoformat()
+    land(lake, {"content": text, "session_id": "today", "event_at": said_at, **more})
+
+
+@pytest.mark.parametrize(
+    "said", ["I live in Oslo now.", "I moved to Oslo last week.", "Ich wohne jetzt in Oslo."]
+)
+def test_a_change_that_no_night_has_read_stands_before_the_fact(tmp_path: Path, said: str) -> None:
+    lake = make_lake(tmp_path)
+    land(lake, *rows())
+    sleep(job(lake))
+    assert ask(reader(lake), "Where do I live?")[0].kind == "fact"
+    since_then(lake, said)
+    found = ask(reader(lake), "Where do I live?")
+    assert found[0].text == said
+    (fact,) = (memory for memory in found if memory.kind == "fact" and "Utrecht" in memory.text)
+    assert found[0].route["least"] > fact.factors["relevance"]
+    assert 0 < fact.route["share"] < 1
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        ("I live in Utrecht.", {}),
+        ("My sister lives in Oslo now.", {}),
+        ("Where do I live?", {}),
+        ("You live in Oslo now.", {"role": "assistant"}),
+        ("I live in Oslo now.", {"role": "assistant"}),
+        ("I live in Oslo now.", {"user_id": "other"}),
+    ],
+)
+def test_what_changes_nothing_leaves_the_fact_first(tmp_path: Path, said: str, more: dict[str, Any]) -> None:
+    lake = make_lake(tmp_path)
+    land(lake, *rows())
+    sleep(job(lake))
+    since_then(lake, said, **more)
+    found = ask(reader(lake), "Where do I live?")
+    assert found[0].kind == "fact"
+    assert "Utrecht" in found[0].text
+    assert "share" not in found[0].route

@@ -123,7 +123,8 @@ def test_a_copy_is_an_observation_of_the_receiver_with_its_origin(tmp_path: Path
         assert (row["episode_id"], row["parent_id"]) == (one.id, source["episode_id"])
         origin = json.loads(row["metadata"])
         assert (origin["shared_from"], origin["source_id"]) == ("a", source["episode_id"])
-        assert row["trust"] == one.trust == pytest.approx(min(source["trust"], 0.4))
+        assert row["trust"] == pytest.approx(one.trust)
+        assert one.trust == pytest.approx(min(source["trust"], 0.4))
         chain = reader(lake).explain(one.id, tenant="t", agent="b").as_dict()
         assert json.loads(chain["row"]["metadata"])["source_id"] == one.source_id
     tomorrow = held["[Shared from a] " + ROWS["soon"]["content"]]["expires_at"]
