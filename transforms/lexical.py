@@ -35,8 +35,8 @@ class Postings:
     rows: int
     terms: NDArray[np.uint32]
     starts: Positions
-    owners: Positions
-    counts: Floats
+    owners: NDArray[np.int32]
+    counts: NDArray[np.float32]
     lengths: Floats
     is_question: NDArray[np.bool_]
 
@@ -60,10 +60,11 @@ class Postings:
             if at < len(self.terms) and self.terms[at] == form
         ]
         if len(held) == 1:
-            return self.owners[held[0]], self.counts[held[0]]
+            return self.owners[held[0]].astype(np.int64), self.counts[held[0]].astype(np.float64)
         if not held:
             return np.zeros(0, np.int64), np.zeros(0)
-        rows, places = np.unique(np.concatenate([self.owners[s] for s in held]), return_inverse=True)
+        owners = np.concatenate([self.owners[s] for s in held]).astype(np.int64)
+        rows, places = np.unique(owners, return_inverse=True)
         weights = np.concatenate([self.counts[s] for s in held])
         return rows, np.bincount(places, weights=weights).astype(np.float64)
 
@@ -83,7 +84,7 @@ def postings(columns: ScopeColumns, names: Sequence[Sequence[int]]) -> Postings:
     held = (terms.astype(np.uint64) << np.uint64(32)) | owners
     held.sort()
     first = np.flatnonzero(_is_first(held))
-    owner = (held[first] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    owner = (held[first] & np.uint64(0xFFFFFFFF)).astype(np.int32)
     term = (held[first] >> np.uint64(32)).astype(np.uint32)
     times = np.diff(np.append(first, len(held)))
     begins = np.flatnonzero(_is_first(term))
@@ -94,7 +95,7 @@ def postings(columns: ScopeColumns, names: Sequence[Sequence[int]]) -> Postings:
         term[begins],
         np.append(begins, len(term)).astype(np.int64),
         owner,
-        times.astype(np.float64),
+        times.astype(np.float32),
         (columns.term_counts - is_question).astype(np.float64),
         is_question,
     )

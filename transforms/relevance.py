@@ -117,8 +117,8 @@ def relevance(
     ready = prepared or prepare(columns, policy)
     words = coverage(asked.words, ready.held, ready.beside, policy, usual=usual and usual[1].held)
     cosine = columns.vectors.dots(asked.vector).astype(np.float64)
-    others = cosine if usual is None else usual[0].vectors.dots(asked.vector).astype(np.float64)
-    near = ready.beside.smoothed(_standing(cosine, others, policy), policy.neighbour_vectors)
+    judge = (len(cosine), *_usual(cosine)) if usual is None else _of_sample(usual[0], asked.vector)
+    near = ready.beside.smoothed(_standing(cosine, *judge, policy), policy.neighbour_vectors)
     base = (1 - policy.vector_share) * words + policy.vector_share * near
     base *= ready.prior
     named = _named(asked, ready)
@@ -136,15 +136,31 @@ def _named(asked: Question, ready: Prepared) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _standing(cosine: Floats, others: Floats, policy: RecallPolicy) -> Floats:
+def _usual(cosine: Floats) -> tuple[float, float]:
+    """Mean and variance."""
+    return (float(cosine.mean()), float(cosine.var())) if len(cosine) else (0.0, 0.0)
+
+
+def _of_sample(sample: ScopeColumns, query: NDArray[np.float32]) -> tuple[int, float, float]:
+    """Rows of a sample, and mean and variance of their cosines: by two products, whatever the rows are."""
+    mean, covariance = sample.vectors.moments
+    wide = query.astype(np.float64)
+    return (
+        len(sample),
+        float(np.einsum("d,d->", mean, wide)),
+        max(0.0, float(np.einsum("d,d->", np.einsum("cd,d->c", covariance, wide), wide))),
+    )
+
+
+def _standing(cosine: Floats, rows: int, mean: float, own_variance: float, policy: RecallPolicy) -> Floats:
     """Cosine as its distance from what is usual in the scope, about 0 to 1: models scale it differently.
 
     A scope of few rows has no usual cosine of its own yet, so as many rows as ``usual_rows`` of the
     usual spread are counted in.
     """
-    if not len(others):
+    if not rows:
         return np.zeros(len(cosine))
     few, spread = policy.usual_rows, policy.usual_spread
-    variance = (float(others.var()) * len(others) + few * spread**2) / (len(others) + few)
+    variance = (own_variance * rows + few * spread**2) / (rows + few)
     most = math.sqrt(variance) * policy.most_spreads
-    return np.maximum(cosine - float(others.mean()), 0.0) / most
+    return np.maximum(cosine - mean, 0.0) / most

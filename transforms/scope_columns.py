@@ -55,6 +55,14 @@ class Vectors:
         whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return whole if self.places is None else whole[self.places]
 
+    @cached_property
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean (d,) and covariance (d, d) of the rows: what they make of the cosines to any query."""
+        rows = self.at(np.arange(len(self), dtype=np.int64)).astype(np.float64)
+        mean = rows.mean(axis=0)
+        rows -= mean
+        return mean, rows.T @ rows / max(1, len(rows))
+
     def at(self, positions: Positions) -> NDArray[np.float32]:
         """Vectors of some rows, float32 (positions, d)."""
         wanted = positions if self.places is None else self.places[positions]

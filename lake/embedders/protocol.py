@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -64,9 +64,9 @@ class QueryEmbedder(Protocol):
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Embedded:
     """Embed queries the way the model expects them."""
-    if isinstance(embedder, QueryEmbedder):
-        return embedder.embed_queries(texts)
-    return embedder.embed(texts)
+    # Not ``isinstance``, which goes through all of the protocol: 0.2 ms of each search.
+    own: Callable[[Sequence[str]], Embedded] | None = getattr(embedder, "embed_queries", None)
+    return embedder.embed(texts) if own is None else own(texts)
 
 
 def well_formed(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Ids that no stored id can be, and ids in texts: refused at the call, and never at the cost of others' rows."""
+"""Ids that no stored id can be, and ids in texts: refused at the call, at no cost of rows of others."""
 
 from __future__ import annotations
 
