@@ -273,20 +273,6 @@ def _renamed(parts: Sequence[Coded]) -> Coded:
     return np.concatenate(found), tuple(names)
 
 
-def compact(columns: ScopeColumns) -> ScopeColumns:
-    """The same rows with the names that occur in them only; codes keep their order."""
-    changed: dict[str, Any] = {}
-    for name in _NAMED:
-        codes, names = getattr(columns, name), getattr(columns, f"{name}_names")
-        used = np.unique(codes)
-        used = used[used >= 0]
-        if len(used) < len(names):
-            places = np.searchsorted(used, codes).astype(np.int32)
-            changed[name] = np.where(codes < 0, np.int32(-1), places)
-            changed[f"{name}_names"] = tuple(names[code] for code in used.tolist())
-    return replace(columns, **changed)
-
-
 def coded(values: pa.Array | Sequence[str | None]) -> Coded:
     """Names as codes in the order of first occurrence, -1 for null; and the names by code."""
     held = values if isinstance(values, pa.Array) else pa.array(values, pa.string())

@@ -22,6 +22,7 @@ from lake.scope import Scope, scope_predicate
 from transforms.policy_recall import RecallPolicy
 from transforms.relevance import prepare
 from transforms.scope_columns import united
+from transforms.scope_copies import owned
 
 MOST_ROWS = 20_000
 """Scopes of more rows are not held: their candidates come from the store's own indexes."""
@@ -160,7 +161,8 @@ def _view(generation: Generation, table: str, scope: Scope, where: str, policy: 
     order = columns.sorted_rows()
     if not np.array_equal(order, np.arange(len(order))):
         columns, addresses = columns.take(order), addresses[order]
-    return View(columns, generation, table, addresses, scope, prepare(columns, policy))
+    columns = owned(columns)
+    return View(columns, generation, table, addresses.copy(), scope, prepare(columns, policy))
 
 
 def _sample(

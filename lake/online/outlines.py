@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from lake.index import RECORD_COLUMN, Generation, TableEntry
 from lake.online.views import Gone, matrix, reading, scored
-from transforms.scope_columns import ScopeColumns, Vectors, compact
+from transforms.scope_columns import ScopeColumns, Vectors
+from transforms.scope_copies import compact, owned
 
 MOST_BYTES = 48 << 20
 """Held of one scope, some 200,000 rows of thirty words; of a larger one every column is read again."""
@@ -77,8 +78,8 @@ def outlines(generation: Generation, entries: Sequence[TableEntry], where: str) 
         if rows is None:
             return None
         left -= rows.nbytes
-        addresses: NDArray[np.uint64] = rows["_rowid"].to_numpy()
-        held = scored(rows.drop_columns(["_rowid"]), 0)
+        addresses: NDArray[np.uint64] = rows["_rowid"].to_numpy().copy()
+        held = owned(scored(rows.drop_columns(["_rowid"]), 0))
         found[entry.name] = Outline(entry.name, held, addresses)
     return found
 

@@ -83,6 +83,8 @@ def test_an_agents_copies_go_with_it(job: Job, tmp_path: Path, is_published: boo
     if is_published:
         night(job, tmp_path)
     assert van(job) == {BARRELS, SCALES, ANA}
+    record(job, Subject("acme", agent="desk-agent"), "gdpr_art_17", "subject")
+    assert van(job) == set(), "hidden at once, before anything was erased"
     certificate = erase(job, agent="desk-agent")
     assert certificate.data["outcome"] == "complete"
     assert certificate.data["verification"]["passed"]
