@@ -223,6 +223,8 @@ def _best(relevance: Floats, columns: ScopeColumns, count: int) -> Positions:
     """Positions of the most relevant rows; of equal ones the newer, then by id. Ascending."""
     if count >= len(relevance):
         return np.arange(len(relevance))
+    if count == 0:  # every one turned out to be refused
+        return np.zeros(0, np.int64)
     cut = np.partition(relevance, len(relevance) - count)[len(relevance) - count]
     above = np.flatnonzero(relevance > cut)
     ties = np.flatnonzero(relevance == cut)

@@ -75,7 +75,10 @@ def _read_sample(
     known = {row["id"].partition("/")[2] for row in turns}
     as_of = max(row["event_at"] for row in turns) + LEAD
     for position, asked in enumerate(sample["qa"], 1):
-        kind = asked["category"]
+        kind, query = asked["category"], asked["question"]
+        if not isinstance(query, str) or not query.strip():
+            counts["questions left out, without text"] += 1
+            continue
         evidence = _evidence(asked["evidence"], known, counts)
         if kind == ADVERSARIAL:
             evidence = ()
@@ -85,7 +88,7 @@ def _read_sample(
         questions.append(
             Question(
                 name=f"{user}/q{position:03d}",
-                query=str(asked["question"]),
+                query=query,
                 category=CATEGORIES[kind],
                 group=user,
                 part=f"1-{TUNED}" if number <= TUNED else f"from {TUNED + 1}",

@@ -84,6 +84,13 @@ def test_questions_without_evidence_are_left_out_and_counted() -> None:
     assert data.remarks == {"evidence ids left out": 1, "questions left out, without evidence": 2}
 
 
+@pytest.mark.parametrize("text", ["", "  ", None, 7])
+def test_questions_without_text_are_left_out_and_counted(text: object) -> None:
+    data = locomo({**asked(4, "D1:1"), "question": text}, asked(4, "D1:1"), conversations=(1,))
+    assert [q.query for q in data.questions] == ["What broke?"]
+    assert data.remarks == {"questions left out, without text": 1}
+
+
 def test_adversarial_questions_have_no_answer_whatever_they_cite() -> None:
     data = locomo(asked(5, "D1:1"), asked(1, "D1:1"), conversations=(1,))
     assert [(q.category, q.relevant) for q in data.questions] == [
