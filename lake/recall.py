@@ -96,7 +96,8 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         """The best memories of a scope for a query, best first.
 
         Args:
-            query: What to look for, in any language. Words beyond its first 8,000 characters are not looked for.
+            query: What to look for, in any language. Words beyond its first 8,000 characters are not
+                looked for.
             tenant: Customer; always.
             user: Person. At least one of user, agent and session, or ``tenant_wide``.
             agent: Agent.
