@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,3 +94,13 @@ def test_pairs_of_names_keep_two_people_s_sessions_apart(pairs: list[tuple[str |
     expected = [None if s is None else f"{u or ''}{SEPARATOR}{s}" for u, s in pairs]
     assert [None if code < 0 else known[code] for code in codes.tolist()] == expected
     assert len(set(known)) == len(known)
+
+
+def test_moments_tell_mean_and_variance_of_the_cosines_to_any_query() -> None:
+    draw = np.random.default_rng(5)
+    vectors = Vectors((draw.standard_normal((40, 8)).astype(np.float16),), np.arange(0, 40, 2))
+    query = draw.standard_normal(8).astype(np.float32)
+    mean, covariance = vectors.moments
+    cosines = vectors.dots(query)
+    assert mean @ query == pytest.approx(cosines.mean(), abs=1e-5)
+    assert query @ covariance @ query == pytest.approx(cosines.var(), rel=1e-4)
