@@ -65,7 +65,7 @@ class RecallPolicy(Section):
     """The other factors of a row count by (its relevance over the best one's) to this power, so that a row
     must be at least some four fifths as relevant to be lifted by recency. 0: they count in full."""
     candidates: int = Field(50, ge=1, le=10_000)
-    """Rows fetched by each of vector and full-text search."""
+    """Most relevant rows of the scope that are scored by all factors."""
     default_k: int = Field(10, ge=1, le=10_000)
     duplicate_cosine: float = Field(0.92, ge=0, le=1)
     diversity_share: float = Field(0.2, ge=0, le=1)
@@ -92,6 +92,8 @@ class RecallPolicy(Section):
     """A turn so relevant, as a part of the best row, answers for itself: a summary of it comes after it."""
     digest_share: float = Field(0.8, ge=0, le=1)
     """Such a summary is at most so relevant as a part of the least of those turns; 1: as relevant."""
+    hint_relevance: float = Field(0.1, ge=0, le=1)
+    """A past attempt or a skill less relevant to the task at hand than this gives no hint."""
     fresh_rows: int = Field(2_000, ge=0, le=1_000_000)
     """Newest rows of the scope, landed or ingested but not published, that recall also reads."""
     as_of_rows: int = Field(200_000, ge=1, le=100_000_000)

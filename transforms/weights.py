@@ -6,7 +6,7 @@ A preset of three or two factors gives the others the weight 0, so every score i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -59,11 +59,15 @@ def _chosen(value: object) -> object:
     try:
         return Weights.model_validate(dict(value))
     except ValidationError as error:
-        faults = [
-            ": ".join([*(str(part) for part in fault["loc"]), fault["msg"]])
-            for fault in error.errors(include_input=False, include_url=False)
-        ]
+        faults = [_told(fault) for fault in error.errors(include_input=False, include_url=False)]
         raise PydanticCustomError("weights", "{faults}", {"faults": "; ".join(faults)}) from error
+
+
+def _told(fault: Any) -> str:
+    name = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"no factor is called {name}, known are {', '.join(Weights.model_fields)}"
+    return f"{name}: {fault['msg']}" if name else str(fault["msg"])
 
 
 Choice = Annotated[str | Weights, BeforeValidator(_chosen)]
@@ -86,7 +90,7 @@ def weights_of(choice: str | Weights | Mapping[str, float]) -> Weights:
     try:
         return Weights.model_validate(dict(choice))
     except ValidationError as error:
-        raise UsageError(f"the weights are wrong: {error.errors()[0]['msg']}", remedy) from error
+        raise UsageError(f"the weights are wrong: {_told(error.errors()[0])}", remedy) from error
 
 
 def told_of(weights: Weights) -> str:

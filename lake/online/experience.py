@@ -97,7 +97,8 @@ def experience(searcher: Searcher, shelf: AttemptShelf, asked: Asked, most: int)
     wanted = arguments.count("k", most, MOST_HINTS)
     found = searcher.ranked(replace(asked, limit=None, route=asked.route or Route()))
     kept, _ = found.frames()
-    floor = asked.policy.recall.derived_floor_ratio * float(found.scores["relevance"].max(initial=0.0))
+    policy, best = asked.policy.recall, float(found.scores["relevance"].max(initial=0.0))
+    floor = max(policy.derived_floor_ratio * best, policy.hint_relevance)
     like = kept.filter(pl.col("relevance") >= floor)
     attempts: dict[str, Mapping[str, Any]] = {}
     for scope in asked.scopes:

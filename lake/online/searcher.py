@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+import polars as pl
+
 from lake import tables
 from lake.candidates import Ranked
 from lake.fresh import FreshTail
@@ -153,7 +155,9 @@ class Searcher:
         sources: list[FrameSource] = []
         for scope in asked.scopes:
             episodes = self._tail.episodes(scope, since, asked.filters.tombstones)
-            if episodes is not None:
+            if episodes is not None and asked.filters.is_replay:  # what is later must not tell rare words
+                episodes = episodes.filter(pl.col("event_at") <= asked.filters.as_of)
+            if episodes is not None and episodes.height:
                 sources.append(self._fresh_memories().source(episodes, scope))
         return sources
 

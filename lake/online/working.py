@@ -19,6 +19,7 @@ from lake.online.working_sums import SumUp, in_background
 from lake.online.working_task import Added, Task
 from lake.online.working_window import Window, window_of
 from lake.storage import LocalStorage
+from transforms.errors import UsageError
 from transforms.ids import digest
 from transforms.policy import Policy
 from transforms.redact import redact_text
@@ -29,6 +30,9 @@ from transforms.working.state import Change, TaskState
 
 if TYPE_CHECKING:
     import polars as pl
+
+ROLES = ("user", "assistant", "system", "tool", "other")
+"""Who may speak in a session; a third party is ``other``."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Session(Task):
         """Land a message of this session, and keep it in the window.
 
         Args:
-            role: user, assistant, system or tool.
+            role: user, assistant, system, tool or other.
             content: What is said.
             at: When; now where None.
             id: The caller's own id of the row: added again, it is the same row.
@@ -91,9 +95,12 @@ class Session(Task):
                 ``tags``, ``importance`` or ``retention_tier``.
 
         Raises:
+            UsageError: There is no such role.
             StorageError: The disk is full.
             LakeError: The lake cannot be written.
         """
+        if role not in ROLES:  # an unknown speaker must not become the user
+            raise UsageError(f"no role is called {role!r}", f"Use one of {', '.join(ROLES)}.")
         return self._land({"role": role, "content": content, **fields}, at, id)
 
     def add_tool_call(

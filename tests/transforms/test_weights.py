@@ -60,3 +60,8 @@ def test_an_agent_has_its_own_and_others_have_the_policys() -> None:
     assert policy.weights_for("a") == PRESETS["three"]
     assert policy.weights_for("b") == Weights(type=1)
     assert policy.weights_for("c") == policy.weights_for(None) == PRESETS["two"]
+
+
+def test_a_factor_that_is_none_is_named_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match="no factor is called relevence, known are relevance, recency"):
+        weights_of({"relevence": 1.0})

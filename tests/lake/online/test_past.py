@@ -28,3 +28,14 @@ def test_an_answer_is_to_the_bit_the_one_that_the_index_gave_then(tmp_path: Path
     land(lake, {"content": "the violin is sold", "event_at": (NOW + timedelta(hours=2)).isoformat()})
     publish(job(lake, as_of=NOW + timedelta(days=1)))
     assert [told(reader(lake), query) for query in queries] == then
+
+
+def test_what_landed_later_changes_no_score_of_an_unpublished_lake(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path)
+    land(lake, *({"content": f"violin lesson {n}", "event_at": NOW.isoformat()} for n in range(3)))
+    ask: dict[str, Any] = {"tenant": "t", "user": "u", "as_of": NOW}
+    then = list(reader(lake).search("violin", **ask))
+    later = (NOW + timedelta(hours=1)).isoformat()
+    land(lake, *({"content": f"violin violin {n}", "event_at": later} for n in range(5)))
+    assert then
+    assert list(reader(lake).search("violin", **ask)) == then

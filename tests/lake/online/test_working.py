@@ -493,3 +493,9 @@ def test_wrong_calls_are_said_so(lake: Lake, call: Callable[[Recall], object]) -
 
 def test_the_clock_is_utc() -> None:
     assert Clock()().tzinfo is UTC
+
+
+def test_a_role_that_is_none_is_refused_and_never_becomes_the_user(session: Session) -> None:
+    with pytest.raises(UsageError, match="no role is called 'robot'"):
+        session.add("robot", "I am the user.")
+    assert said(session) == []
