@@ -281,12 +281,7 @@ def _write(lake: Lake, bucket: int, part: _Part) -> None:
 
 def seal(lake: Lake) -> list[str]:
     """Close every open segment to its writers. Returns the keys of all sealed ones, by name."""
-    if isinstance(lake.storage, LocalStorage):
-        for entry in lake.storage.entries(PREFIX):
-            if f"/{segments.OPEN}" in entry.key:
-                with wrapped("sealing landed rows"):
-                    segments.seal_file(lake.storage.path(entry.key))
-    return [e.key for e in lake.storage.entries(PREFIX) if f"/{segments.SEALED}" in e.key]
+    return segments.seal_all(lake.storage, PREFIX, "sealing landed rows")
 
 
 def remove(lake: Lake, keys: Sequence[str]) -> None:

@@ -85,12 +85,7 @@ def write(lake: Lake, bucket: int, made: Callable[[], tuple[bytes, int]]) -> Non
 
 def seal(lake: Lake) -> list[str]:
     """Close every open segment to its writers. Returns the keys of all sealed ones, by name."""
-    if isinstance(lake.storage, LocalStorage):
-        for entry in lake.storage.entries(PREFIX):
-            if f"/{segments.OPEN}" in entry.key:
-                with wrapped("sealing the recall log"):
-                    segments.seal_file(lake.storage.path(entry.key))
-    return [e.key for e in lake.storage.entries(PREFIX) if f"/{segments.SEALED}" in e.key]
+    return segments.seal_all(lake.storage, PREFIX, "sealing the recall log")
 
 
 def waiting_bytes(lake: Lake) -> int:

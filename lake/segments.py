@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from lake.storage import make_directory, sync_directory
+from lake.faults import wrapped
+from lake.storage import LocalStorage, Storage, make_directory, sync_directory
 
 OPEN, SEALED = "open-", "sealed-"
 SEGMENT_BYTES = 8_000_000
@@ -142,3 +143,22 @@ def seal_file(path: Path) -> None:
         return
     finally:
         os.close(file)
+
+
+def seal_all(storage: Storage, prefix: str, where: str) -> list[str]:
+    """Close every open segment below a prefix to its writers. Returns the keys of all sealed ones, by name.
+
+    Args:
+        storage: Of the lake; an object store holds sealed segments only.
+        prefix: Where the segments are.
+        where: Named in a fault.
+
+    Raises:
+        StorageError: A segment cannot be renamed.
+    """
+    if isinstance(storage, LocalStorage):
+        for entry in storage.entries(prefix):
+            if f"/{OPEN}" in entry.key:
+                with wrapped(where):
+                    seal_file(storage.path(entry.key))
+    return [entry.key for entry in storage.entries(prefix) if f"/{SEALED}" in entry.key]
