@@ -25,14 +25,11 @@ from transforms.policy import Policy
 from transforms.redact import redact_text
 from transforms.working.messages import Message, messages
 from transforms.working.rendering import as_text
-from transforms.working.rows import CALL_ID, Row
+from transforms.working.rows import CALL_ID, ROLES, Row
 from transforms.working.state import Change, TaskState
 
 if TYPE_CHECKING:
     import polars as pl
-
-ROLES = ("user", "assistant", "system", "tool", "other")
-"""Who may speak in a session; a third party is ``other``."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from transforms.policy_recall import WorkingPolicy
 from transforms.policy_retention import RetentionPolicy
 from transforms.schemas import RETENTION_TIERS, SENSITIVITIES
 
+ROLES = ("user", "assistant", "system", "tool", "other")
+"""Who may speak in a session; a third party is ``other``."""
 CALL_ID = "tool_call_id"
 """Field of an episode's metadata that names a tool call; its result names it as its parent."""
 _ROW_TOKENS = 4
