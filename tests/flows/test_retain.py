@@ -23,6 +23,7 @@ from lake import queries, revisions, tables
 from lake.rights import audit, standing
 from tests.flows.lakes import AS_OF, CountingEmbedder, content, files_below, ingest, job_on, row, write
 from tests.flows.sleepers import claims, facts, history, night, said
+from tests.transforms.forgetting.plain import recall
 from transforms.policy import Policy
 from transforms.schemas import (
     ATTEMPTS,
@@ -97,11 +98,9 @@ def ledger(job: Job, *names: str) -> list[tuple[Any, ...]]:
 
 def recalled(job: Job, memory: str, at: datetime) -> None:
     """One trace of a recall, of a call of its own."""
-    given = {"call_id": f"c{at:%Y}-{memory}", "tenant_id": "acme", "tenant_bucket": job.lake.bucket("acme"),
-             "user_id": "ana", "month": f"{at:%Y-%m}", "memory_id": memory, "kind": "conversation",
-             "query": "q", "rank": 1, "is_packed": False, "recalled_at": at}  # fmt: skip
-    factors = dict.fromkeys(("score", "relevance", "recency", "importance", "frequency", "type"), 0.5)
-    tables.append(job.lake, RECALLS, pl.DataFrame([{**given, **factors}], schema=RECALLS.polars))
+    call = {"call_id": f"c{at:%Y}-{memory}", "tenant_bucket": job.lake.bucket("acme"), "query": "q"}
+    given = recall(1, memory, at, session_id=None, **call)
+    tables.append(job.lake, RECALLS, pl.DataFrame([given], schema=RECALLS.polars))
 
 
 def test_an_expired_episode_goes_with_its_vector_at_its_very_instant(tmp_path: Path) -> None:
