@@ -33,8 +33,8 @@ def mixed(relevance: Numbers, positions: Positions, scores: Numbers, share: floa
     changed = relevance.astype(np.float64)
     held = changed[positions]
     low, high = held.min(initial=1.0), held.max(initial=0.0)
-    if high <= low or scores.max(initial=-np.inf) <= scores.min(initial=np.inf):
-        return changed
+    if not len(held) or not (_spread(held).any() and _spread(scores).any()):
+        return changed  # all alike, or apart by less than a number can tell
     new = (1 - share) * _spread(held) + share * _spread(scores)
     changed[positions] = low + (high - low) * _spread(new)
     return changed

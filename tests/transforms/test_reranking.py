@@ -62,10 +62,15 @@ def test_all_the_share_is_the_scores_order_and_none_of_it_is_the_old(case):
     whole, none = mixed(relevance, positions, scores, 1.0), mixed(relevance, positions, scores, 0.0)
     assert none == pytest.approx(relevance, abs=1e-9)
     held = relevance[positions]
-    if held.max() > held.min() and scores.max() > scores.min():
+    if held.max() / 2 > held.min() / 2 and scores.max() / 2 > scores.min() / 2:
         order = np.argsort(scores, kind="stable")
         assert (np.diff(whole[positions][order]) >= 0).all()
         assert whole[positions].max() == pytest.approx(held.max())
+
+
+def test_scores_that_are_apart_by_the_least_number_change_nothing():
+    relevance, positions = np.array([0.1, 0.9]), np.array([0, 1])
+    assert mixed(relevance, positions, np.array([5e-324, 0.0]), 1.0).tolist() == [0.1, 0.9]
 
 
 @given(cases(), st.floats(0.5, 100))
