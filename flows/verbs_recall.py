@@ -28,6 +28,7 @@ def recall(options: argparse.Namespace) -> Output:
         data |= {"reranked": found.reranked}
         if found.reranked != "answered":
             text += f"\nnot reranked: {found.reranked}"
+    reader.close()
     return Output(data, text)
 
 
@@ -38,6 +39,7 @@ def context(options: argparse.Namespace) -> Output:
     reader, scope = reader_of(options)
     room = {name: getattr(options, name) for name in ("budget", "preset", "model_context", "reserve")}
     packed = reader.context(options.query, **room, as_of=as_of(options), **scope)
+    reader.close()
     return Output(packed.as_dict(), context_text(packed))
 
 
