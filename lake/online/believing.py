@@ -7,28 +7,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lake import arguments
+from lake.online.reader import Reader
 from lake.scope import Scope
 from transforms.embedding import vector_space
 
 if TYPE_CHECKING:
     from lake.beliefs import Fact
     from lake.chain import Chain
-    from lake.embedders.protocol import Embedder
-    from lake.lake import Lake
-    from transforms.policy import Policy
 
 
-class Beliefs:
+class Beliefs(Reader):
     """A reader that knows the facts of a scope."""
-
-    _lake: Lake
-    _policy: Policy
-
-    def _scopes(self, own: Scope, also: Sequence[str]) -> tuple[Scope, ...]:
-        raise NotImplementedError
-
-    def _model(self) -> Embedder:
-        raise NotImplementedError
 
     def facts(
         self,

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lake.scope import Filters, Scope
+from lake.online.reader import Reader
+from lake.scope import Scope
 
 if TYPE_CHECKING:
-    from lake.lake import Lake
-    from lake.online.asked import Asked
     from lake.online.experience import AttemptShelf
-    from lake.online.searcher import Searcher
     from transforms.experience import Hint
-    from transforms.policy import Policy
 
 
-class Experienced:
+class Experienced(Reader):
     """A reader that knows how past attempts ended."""
 
-    _lake: Lake
-    _policy: Policy
-    _lock: threading.Lock
     _attempts: AttemptShelf | None = None
-
-    def _filters(self, as_of: datetime | str | None, kinds: Sequence[str] | None) -> Filters:
-        raise NotImplementedError
-
-    def _asked(self, query: str, scopes: tuple[Scope, ...], *more: Any) -> Asked:
-        raise NotImplementedError
-
-    @property
-    def _searcher(self) -> Searcher:
-        raise NotImplementedError
 
     def experience(
         self,

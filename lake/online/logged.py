@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lake.online.reader import Reader
 from lake.scope import Scope
 from transforms.embedding import vector_space
 
 if TYPE_CHECKING:
-    from lake.embedders.protocol import Embedder
-    from lake.online.recall_log import LogStats, RecallLog
+    from lake.online.recall_log import LogStats
 
 
-class Logged:
+class Logged(Reader):
     """A reader whose calls are logged."""
-
-    _log: RecallLog
-
-    def _model(self) -> Embedder:
-        raise NotImplementedError
 
     @property
     def space(self) -> str:

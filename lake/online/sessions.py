@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lake.online.reader import Reader
 from lake.online.working_log import SessionName
 from transforms.errors import UsageError
 from transforms.schemas import SENSITIVITIES
 from transforms.scopes import require_plain
 
 if TYPE_CHECKING:
-    from lake.lake import Lake
     from lake.online.working import Session
     from lake.online.working_sums import SumUp
-    from transforms.policy import Policy
 
 
-class Sessions:
+class Sessions(Reader):
     """Opens sessions of a lake."""
-
-    _lake: Lake
-    _policy: Policy
 
     def session(
         self,

@@ -5,30 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lake.online.reader import Reader
 from lake.scope import Filters, Scope
 from transforms.schemas import SENSITIVITIES
 
 if TYPE_CHECKING:
-    from lake.lake import Lake
-    from lake.online.asked import Asked
-    from lake.online.searcher import Searcher
     from lake.rights.tombstones import Tombstones
     from lake.sharing.share import Shared
-    from transforms.policy import Policy
 
 
-class Shares:
+class Shares(Reader):
     """A reader that shares between agents."""
-
-    _lake: Lake
-    _policy: Policy
-
-    def _asked(self, query: str, scopes: tuple[Scope, ...], *more: Any) -> Asked:
-        raise NotImplementedError
-
-    @property
-    def _searcher(self) -> Searcher:
-        raise NotImplementedError
 
     def share(
         self,
