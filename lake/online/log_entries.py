@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lake.answers import FACTORS
 from lake.candidates import Pool
 from lake.scope import Scope
 
 if TYPE_CHECKING:
     from lake.rights.tombstones import Tombstones
 
-FACTORS = {
-    "relevance": "relevance",
-    "recency": "recency",
-    "importance": "importance_factor",
-    "frequency": "frequency",
-    "type": "type_factor",
-}
-"""Columns of the log, and those of ``scoring`` that they hold."""
 _INPUTS = {
     "closeness": "closeness",
     "cosine": "cosine",

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import orjson
 
+from lake.answers import FACTORS
 from lake.lake import Lake
-from lake.online.log_entries import FACTORS, CallEntry, CallHead, Entry, UseEntry
+from lake.online.log_entries import CallEntry, CallHead, Entry, UseEntry
 from lake.recall_segments import CALL, USED, call_frame
 from lake.rights import standing, tombstones
 from lake.rights.tombstones import Tombstones
