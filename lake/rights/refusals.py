@@ -148,11 +148,6 @@ class Tombstones:
         limits = [limit for limit in _latest(self._owning(scope)) if limit is not None]
         return (max(limits) - _EPOCH) // timedelta(microseconds=1) if limits else None
 
-    @property
-    def has_memories(self) -> bool:
-        """Whether single memories are refused, too."""
-        return self._has_memories
-
     def marks(self, frame: pl.DataFrame) -> pl.Series:
         """``mark_of`` each row of a frame, as strings; null for rows that are not refused.
 
