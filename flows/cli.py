@@ -17,6 +17,7 @@ from flows import (
     cli_rights,
     cli_session,
     cli_share,
+    cli_tune,
 )
 from flows.cli_recall import positive
 from transforms.errors import UsageError
@@ -31,6 +32,7 @@ MODULES = (
     cli_session,
     cli_share,
     cli_evaluate,
+    cli_tune,
 )
 
 

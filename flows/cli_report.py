@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from flows.cli_recall import positive
 from transforms.legal_bases import BASES
 
 Verb = Callable[..., argparse.ArgumentParser]
-REPORTS = ("compliance",)
+REPORTS = ("compliance", "capacity", "health", "cost", "quality")
 REQUESTERS = ("subject", "controller", "authority", "operator")
 """As in ``transforms.rights_tables``, which is slow to import."""
 
@@ -37,8 +38,15 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     export.add_argument("--force", action="store_true", help="replace the file where it exists")
     report = verb(
         "report",
-        "Write a report: page with charts, JSON, CSV, Parquet; exit code 7 where an obligation is not met.",
+        "Write a report: page with charts, JSON, CSV, Parquet; exit code 7 where compliance or health fails.",
         "slowwave --lake ./memory report compliance --out report",
+        scope,
     )
     report.add_argument("name", nargs="?", choices=REPORTS, help="which report")
     report.add_argument("--out", metavar="DIR", required=True, help="folder to write, outside of the lake")
+    report.add_argument(
+        "--scenarios", metavar="FILE", help="capacity: scenarios to plan for, TOML (default: built-in ones)"
+    )
+    report.add_argument(
+        "--days", type=positive, metavar="N", help="look back so many days (default: as configured)"
+    )

@@ -13,7 +13,7 @@ import polars as pl
 from flows import report_read
 from flows.job import Job
 from flows.report_due import past_due
-from flows.report_files import require_folder, write_files
+from flows.report_files import plain_rows, require_folder, write_files
 from lake import queries
 from transforms.compliance import requests as asked
 from transforms.compliance.findings import Finding, findings
@@ -47,7 +47,7 @@ class Report:
             **self.figures,
             "is_kept": self.is_kept,
             "findings": [finding.as_dict() for finding in self.findings],
-            "tables": {name: _plain(rows) for name, rows in self.tables.items()},
+            "tables": {name: plain_rows(rows) for name, rows in self.tables.items()},
         }
 
 
@@ -136,11 +136,3 @@ def _policy(job: Job) -> pl.DataFrame:
         "a removal is late after": policy.rights.late_after_seconds,
     }
     return pl.DataFrame(list(spans.items()), schema={"rule": pl.String, "seconds": pl.Int64}, orient="row")
-
-
-def _plain(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows as JSON has them."""
-    return [
-        {n: v.isoformat() if isinstance(v, datetime) else v for n, v in row.items()}
-        for row in rows.iter_rows(named=True)
-    ]

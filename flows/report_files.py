@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,17 @@ def write_files(
     told = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     storage.write(f"{name}.json", told.encode("utf-8", "replace"))
     storage.write(f"{name}.html", page.encode("utf-8", "replace"))
+
+
+def plain_rows(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON has them: instants in ISO 8601, a number that is none as null."""
+    return [{n: _plain(v) for n, v in row.items()} for row in rows.iter_rows(named=True)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _harmless(rows: pl.DataFrame) -> pl.DataFrame:

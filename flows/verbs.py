@@ -17,6 +17,7 @@ from flows import (
     verbs_rights,
     verbs_session,
     verbs_share,
+    verbs_tune,
 )
 from flows.job import Job
 from flows.setup import (
@@ -220,4 +221,5 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     **verbs_session.VERBS,
     **verbs_share.VERBS,
     **verbs_evaluate.VERBS,
+    **verbs_tune.VERBS,
 }

@@ -44,14 +44,18 @@ def export(options: argparse.Namespace) -> Output:
 
 
 def report(options: argparse.Namespace) -> Output:
-    """Write a report; the exit code is that of a failed check where something is not kept."""
+    """Write a report; the exit code is that of a failed check where something is not as it must be."""
+    if options.name is None:
+        raise UsageError(f"which report: {', '.join(REPORTS)}", "slowwave report compliance --out DIR")
+    return REPORTS[options.name](options)
+
+
+def _compliance(options: argparse.Namespace) -> Output:
     from flows.present import table
     from flows.report_compliance import run_report_compliance
     from flows.report_page import HEADS
     from transforms.errors import CheckError
 
-    if options.name is None:
-        raise UsageError("which report: compliance", "slowwave report compliance --out DIR")
     out = Path(options.out)
     done = run_report_compliance(job_of(options), out)
     rows = done.tables["retention_by_tier"].select("tier", *HEADS).rows()
@@ -66,4 +70,35 @@ def report(options: argparse.Namespace) -> Output:
     return Output(data, "\n".join(lines), 0 if done.is_kept else CheckError.exit_code)
 
 
+def _capacity(options: argparse.Namespace) -> Output:
+    from flows.report_capacity import capacity_output
+
+    return capacity_output(options)
+
+
+def _health(options: argparse.Namespace) -> Output:
+    from flows.report_health import health_output
+
+    return health_output(options)
+
+
+def _cost(options: argparse.Namespace) -> Output:
+    from flows.report_cost import cost_output
+
+    return cost_output(options)
+
+
+def _quality(options: argparse.Namespace) -> Output:
+    from flows.report_quality import quality_output
+
+    return quality_output(options)
+
+
+REPORTS: dict[str, Callable[[argparse.Namespace], Output]] = {
+    "compliance": _compliance,
+    "capacity": _capacity,
+    "health": _health,
+    "cost": _cost,
+    "quality": _quality,
+}
 VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {"export": export, "report": report}

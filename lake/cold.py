@@ -100,6 +100,8 @@ def _as_recalled(rows: pl.DataFrame, at: datetime) -> pl.DataFrame:
         route=pl.lit(""),
         weighting=pl.lit(""),
         policy_hash=pl.lit(""),
+        seconds=pl.lit(None, pl.Float64),
+        budget_tokens=pl.lit(None, pl.Int32),
         generation=pl.lit(None, pl.String),
         memory_importance=pl.col("importance").cast(pl.Float64),
         importance=pl.lit(0.0, pl.Float64),

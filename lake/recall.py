@@ -5,6 +5,7 @@ Importing this module loads no index library, no model and no orchestrator.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -85,6 +86,7 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
                 member of the team.
             ModelMismatchError: The index, or the vector, is of another model.
         """
+        began = time.perf_counter()
         scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
         wanted = self._policy.recall.default_k if k is None else arguments.count("k", k, MOST_ROWS)
         candidates = max(wanted, self._policy.recall.candidates)
@@ -92,7 +94,7 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         asked = self._asked(query, scopes, filters, candidates, wanted, weights, own)
         found = self._searcher.ranked(asked)
         told = answer(found, asked)
-        told.call_id = self._log.record(asked, found, "search", [memory.id for memory in told])
+        told.call_id = self._log.record(asked, found, "search", [memory.id for memory in told], began=began)
         return told
 
     def context(
@@ -135,6 +137,7 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         """
         from lake.online.contexts import Window, packed
 
+        began = time.perf_counter()
         scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
         window = Window(preset, budget, model_context, system_prompt, reserve)
         policy = window.policy(self._policy.context)
@@ -148,5 +151,6 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         working = self.working_rows(tenant=tenant, agent=agent, session=session, user=user) if is_now else []
         told = packed(found, asked, policy, tokens, floor=floor, base=base, working=working)
         sizes = told.tokens_of
-        call_id = self._log.record(asked, found, "context", sizes.keys(), sizes)
+        given = sizes.keys()
+        call_id = self._log.record(asked, found, "context", given, sizes, began=began, budget=tokens)
         return replace(told, call_id=call_id, reranked=found.reranked)

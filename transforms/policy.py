@@ -24,6 +24,8 @@ from transforms.policy_entries import (
     Section,
     Share,
 )
+from transforms.policy_health import HealthPolicy
+from transforms.policy_plan import PlanPolicy
 from transforms.policy_recall import (
     ContextPolicy,
     RecallLogPolicy,
@@ -48,6 +50,7 @@ from transforms.policy_sleep import (
     SummariesPolicy,
     TopicsPolicy,
 )
+from transforms.policy_tune import TunePolicy
 
 
 class IngestPolicy(Section):
@@ -194,6 +197,9 @@ class Policy(BaseModel):
     working: WorkingPolicy = WorkingPolicy()
     sharing: SharingPolicy = SharingPolicy()
     recall_log: RecallLogPolicy = RecallLogPolicy()
+    tune: TunePolicy = TunePolicy()
+    health: HealthPolicy = HealthPolicy()
+    plan: PlanPolicy = PlanPolicy()
     run: RunPolicy = RunPolicy()
 
     def hash(self) -> str:

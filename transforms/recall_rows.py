@@ -21,7 +21,7 @@ ROW_COLUMNS = (
 """Columns of which a logged call holds a list, one value a candidate; instants in microseconds since 1970."""
 HEAD_COLUMNS = (
     "call_id", "tenant_id", "user_id", "agent_id", "session_id", "query", "verb", "route", "weighting",
-    "policy_hash", "generation", "recalled_at",
+    "policy_hash", "seconds", "budget_tokens", "generation", "recalled_at",
 )  # fmt: skip
 """Columns that are one value a call."""
 USES_SCHEMA = pl.Schema(

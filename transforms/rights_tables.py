@@ -66,6 +66,8 @@ RECALLS = Table(
         Column("is_used", pl.Boolean, "Whether the agent says it used it", is_nullable=True),
         Column("weighting", pl.String, "Preset of the weights, or own: and the five numbers"),
         Column("policy_hash", pl.String, "Policy of the reader"),
+        Column("seconds", pl.Float64, "From the call to its answer; null: not measured", is_nullable=True),
+        Column("budget_tokens", pl.Int32, "Room of a context; null for a search", is_nullable=True),
         Column("generation", pl.String, "Live generation that was searched", is_nullable=True),
         Column("recalled_at", INSTANT, "When, and the instant that the factors are as of"),
     ),

@@ -39,6 +39,7 @@ from transforms.derived import (
     TOPIC_MEMBERS,
     TOPICS,
 )
+from transforms.ledgers import COSTS, LEDGERS, METRICS
 from transforms.rights_tables import COLD_COLUMN, FORGOTTEN, RECALLS, REMOVALS, REQUESTS, RIGHTS
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "CLAIMS",
     "COLD",
     "CONVERSATIONS",
+    "COSTS",
     "DECISIONS",
     "DERIVED",
     "DRAFTS",
@@ -56,6 +58,7 @@ __all__ = [
     "KINDS",
     "LINEAGE",
     "MEMORIES",
+    "METRICS",
     "MODEL_RESULTS",
     "OUTCOMES",
     "PROCEDURES",
@@ -284,4 +287,4 @@ REFUSALS = Table(
     key=(),
 )
 
-STORED: Sequence[Table] = (EPISODES, VECTORS, QUARANTINE, RUNS, *DERIVED, COLD, *RIGHTS)
+STORED: Sequence[Table] = (EPISODES, VECTORS, QUARANTINE, RUNS, *DERIVED, COLD, *RIGHTS, *LEDGERS)

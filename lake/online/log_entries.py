@@ -43,6 +43,8 @@ class CallHead:
         policy_hash: Of the reader's policy.
         generation: That was searched; None before the first publish.
         asked_at: The instant that the factors are as of.
+        seconds: From the call to its answer.
+        budget_tokens: Room of a context; None for a search.
         tombstones: That held when the call was made.
     """
 
@@ -55,6 +57,8 @@ class CallHead:
     policy_hash: str
     generation: str | None
     asked_at: datetime
+    seconds: float
+    budget_tokens: int | None
     tombstones: Tombstones | None
 
 

@@ -105,6 +105,8 @@ class Batch:
             "route": head.route,
             "weighting": head.weights,
             "policy_hash": head.policy_hash,
+            "seconds": head.seconds,
+            "budget_tokens": head.budget_tokens,
             "generation": head.generation,
             "recalled_at": _microseconds(head.asked_at),
             "rows": _columns(entry, ids, places),

@@ -10,6 +10,7 @@ import atexit
 import os
 import secrets
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -113,6 +114,9 @@ class RecallLog:
         verb: str,
         returned: Collection[str],
         tokens: Mapping[str, int] | None = None,
+        *,
+        began: float,
+        budget: int | None = None,
     ) -> str:
         """Hand a call over to be logged, where it is to be.
 
@@ -122,6 +126,8 @@ class RecallLog:
             verb: ``search`` or ``context``.
             returned: Ids that the caller is given.
             tokens: Tokens by id of those that were packed.
+            began: ``time.perf_counter`` at the start of the call.
+            budget: Tokens that a context had room for.
 
         Returns:
             The call's id, whether or not it is logged; empty where the call was as of another instant, which
@@ -144,6 +150,8 @@ class RecallLog:
                 self._policy_hash,
                 found.generation,
                 asked.filters.as_of,
+                time.perf_counter() - began,
+                budget,
                 asked.filters.tombstones,
             )
             most = self._rule.candidates

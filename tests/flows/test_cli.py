@@ -66,6 +66,8 @@ VERBS = (
     "grants",
     "team",
     "share-patterns",
+    "tune",
+    "what-if",
 )
 HEAVY = (
     "polars",
@@ -129,7 +131,19 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
         "correct": scope | {"--to", "--object", "--yes"},
         "forbid-topic": scope,
         "opt-out": scope,
-        "report": {"--out"},
+        "report": scope | {"--out", "--scenarios", "--days"},
+        "tune": scope
+        | {
+            "--out",
+            "--grid",
+            "--search",
+            "--trials",
+            "--traces",
+            "--labels",
+            "--max-tokens",
+            "--max-index-bytes",
+        },
+        "what-if": scope | {"--policy", "--out"},
         "keys": scope | {"--data", "--yes"},
         "evaluate": {"--set", "--data", "--conversations", "--preset", "--k", "--out", "--seed", "--against"},
     }

@@ -31,6 +31,8 @@ def call(call_id: str, memories: list[str], **fields: Any) -> dict[str, Any]:
         "route": "general",
         "weighting": "five",
         "policy_hash": "0" * 16,
+        "seconds": 0.01,
+        "budget_tokens": None,
         "generation": None,
         "recalled_at": US,
     }

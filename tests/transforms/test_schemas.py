@@ -108,7 +108,7 @@ def test_what_may_stand_in_the_table_log(table: Table) -> None:
 def test_which_tables_are_stored_and_how() -> None:
     assert [t.name for t in STORED] == [
         "episodes", "vectors", "quarantine", "runs", *DERIVED_NAMES,
-        "cold", "recalls", "forgotten", "removals", "requests",
+        "cold", "recalls", "forgotten", "removals", "requests", "metrics", "costs",
     ]  # fmt: skip
     assert all(t.partition_by == ("tenant_bucket",) for t in DERIVED)
     assert EPISODES.partition_by == ("tenant_bucket", "month")
