@@ -128,6 +128,7 @@ def test_every_number_of_the_policy_is_among_those_tried() -> None:
         "routing.is_enabled",
         "context.shares",
         "context.encoding",
+        "tune.metric",
         "working.row_tier",
         "working.state_tier",
         "run.on_busy",
