@@ -210,8 +210,8 @@ def test_columns_are_named_by_the_rules(table: Table) -> None:
 
 LISTS = {"tags", "redactions", "source_refs", "claim_ids", "topics"}
 COUNTS = {"steps", "dimensions", "rows_in", "rows_out", "rejected", "duplicates", "tokens", "versions_read",
-          "versions_written", "tool_arguments", "input_tokens", "output_tokens", "budget_tokens", "window_days",
-          "requests", "sentences", "supersedes", "basis"}  # fmt: skip
+          "versions_written", "tool_arguments", "input_tokens", "output_tokens", "budget_tokens",
+          "window_days", "requests", "sentences", "supersedes", "basis"}  # fmt: skip
 """Plural words whose value is a count or one text."""
 VALIDITY = {"valid_from", "valid_until"}
 """The field's own names of the two ends of a validity."""
