@@ -56,6 +56,7 @@ def _add_search(verb: Verb, scope: argparse.ArgumentParser) -> None:
     )
     for parser in (recall, context):
         _add_tenant_wide(parser)
+        add_partial(parser)
         _add_also(parser)
 
 
@@ -104,9 +105,19 @@ def _add_beliefs(verb: Verb, scope: argparse.ArgumentParser) -> None:
         scope,
     )
     explain.add_argument("id", help="of a memory, fact, claim, topic, conversation or attempt")
+    add_partial(facts)
     for parser in (facts, explain):
         _add_tenant_wide(parser)
     _add_also(explain)
+
+
+def add_partial(parser: argparse.ArgumentParser) -> None:
+    """The flag of verbs that can answer as of the past."""
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="with --as-of: be content with what the lake still holds of what stood then",
+    )
 
 
 def _add_tenant_wide(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from flows.cli_recall import positive
+from flows.cli_recall import add_partial, positive
 from transforms.legal_bases import BASES
 
 Verb = Callable[..., argparse.ArgumentParser]
@@ -44,6 +44,7 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     )
     report.add_argument("name", nargs="?", choices=REPORTS, help="which report")
     report.add_argument("--out", metavar="DIR", required=True, help="folder to write, outside of the lake")
+    add_partial(report)
     report.add_argument(
         "--scenarios", metavar="FILE", help="capacity: scenarios to plan for, TOML (default: built-in ones)"
     )

@@ -111,7 +111,8 @@ def run_retain(job: Job) -> StepResult:
         if working:
             result.detail["working"] = working.as_dict()
     if not job.is_dry:
-        record(job, result, written={name: tables.version(job.lake, _TABLES[name]) for name in run.touched})
+        written = {name: tables.version(job.lake, _TABLES[name]) for name in run.touched}
+        record(job, result, read=run.journal.versions, written=written)
     return result
 
 

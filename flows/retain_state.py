@@ -153,6 +153,7 @@ class Journal:
         audit_seq: Number of the newest audit event before this run's own; None until it is looked up.
         is_begun: Whether it is on disk.
         rebuilt: Tenant, owner and session that lost an episode to a forbidden topic.
+        versions: Of each table that lost rows, before it lost the first.
     """
 
     job: Job
@@ -161,12 +162,15 @@ class Journal:
     audit_seq: int | None = None
     is_begun: bool = False
     rebuilt: list[list[str | None]] = field(default_factory=list)
+    versions: dict[str, int] = field(default_factory=dict)
 
     def begin(self, table: Table, files: Iterable[str], counts: Mapping[str, Counts]) -> None:
         """Note a rewrite that is about to be committed, and what it takes out."""
+        version = tables.version(self.job.lake, table)
+        self.versions.setdefault(table.name, version)
         pending = {
             "table": table.name,
-            "version": tables.version(self.job.lake, table),
+            "version": version,
             "files": sorted(files),
             "counts": dict(counts),
         }
@@ -191,6 +195,7 @@ class Journal:
             "removed": self.removed,
             "audit_seq": self.audit_seq,
             "rebuilt": self.rebuilt,
+            "versions": self.versions,
             "pending": pending,
         }
         self.job.lake.storage.write(JOURNAL, json.dumps(record).encode())
@@ -217,6 +222,7 @@ def resumed(job: Job, run_id: str) -> Journal:
     seq = record.get("audit_seq")
     journal = Journal(job, str(record.get("run_id", run_id)), dict(record.get("removed", {})), seq, True)
     journal.rebuilt = list(record.get("rebuilt", []))
+    journal.versions = {str(k): int(v) for k, v in dict(record.get("versions", {})).items()}
     pending = record.get("pending")
     if pending and _is_committed(job, pending):
         journal.committed(pending["counts"])

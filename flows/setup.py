@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from flows.config import Config, SourceConfig, load_config
 from flows.job import Job, Progress, Silent
 from flows.keys import keys_of
+from lake import history
 from lake.embedders.config import make_embedder
 from lake.embedders.protocol import Embedder
 from lake.lake import Lake, open_lake
@@ -100,6 +101,20 @@ def job_of(options: argparse.Namespace, config: Config | None = None, lake: Lake
         make_model=model_of(config, lake, instant, is_dry=is_dry),
         make_previous=previous_of(config),
     )
+
+
+def past_job(options: argparse.Namespace, config: Config | None = None) -> Job:
+    """The job of a call that only reads: with ``--as-of``, on the lake as far as it stood at that instant.
+
+    Raises:
+        HistoryError: Retention has deleted since what stood then, no version holds it any more, and the call
+            is not content with what is left (``--partial``).
+    """
+    job = job_of(options, config)
+    if options.as_of is None:
+        return job
+    then = history.reached(job.lake, job.as_of, history.RETAINED, is_partial=options.partial)
+    return job if then is None else replace(job, lake=then)
 
 
 def previous_of(config: Config) -> Callable[[], Embedder] | None:

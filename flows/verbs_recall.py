@@ -18,7 +18,7 @@ def recall(options: argparse.Namespace) -> Output:
 
     reader, scope = reader_of(options)
     kinds = None if options.kinds is None else options.kinds.split(",")
-    how = {"k": options.k, "kinds": kinds, "weights": options.weights, "as_of": as_of(options)}
+    how = {"k": options.k, "kinds": kinds, "weights": options.weights, **_past(options)}
     found = reader.search(options.query, **how, **scope)
     data: dict[str, Any] = {"results": [memory.as_dict() for memory in found], "call_id": found.call_id}
     if found.route is not None:
@@ -38,7 +38,7 @@ def context(options: argparse.Namespace) -> Output:
 
     reader, scope = reader_of(options)
     room = {name: getattr(options, name) for name in ("budget", "preset", "model_context", "reserve")}
-    packed = reader.context(options.query, **room, as_of=as_of(options), **scope)
+    packed = reader.context(options.query, **room, **_past(options), **scope)
     reader.close()
     return Output(packed.as_dict(), context_text(packed))
 
@@ -79,7 +79,7 @@ def facts(options: argparse.Namespace) -> Output:
     from flows.present_sleep import facts_table
 
     reader, scope = reader_of(options)
-    asked = {"as_of": as_of(options), "recorded_by": options.recorded_by}
+    asked = {"recorded_by": options.recorded_by, **_past(options)}
     found = reader.facts(history=options.history, **asked, **scope)
     data = {"facts": [fact.as_dict() for fact in found]}
     return Output(data, facts_table(found, has_owner=scope["user"] is None) if found else _no_facts(options))
@@ -92,6 +92,10 @@ def _no_facts(options: argparse.Namespace) -> str:
     scope = scope_of(options.tenant, options.user, options.agent, options.session, options.tenant_wide)
     lake = lake_of(options, config_of(options))
     return why_none(lake, scope, as_of(options), instant(options.recorded_by))
+
+
+def _past(options: argparse.Namespace) -> dict[str, Any]:
+    return {"as_of": as_of(options), "partial": options.partial}
 
 
 def explain(options: argparse.Namespace) -> Output:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from lake import revisions, tables
+from lake import history, revisions, tables
 from lake.lake import Lake
 from lake.rights.tombstones import load
 from lake.scope import Scope
@@ -100,6 +100,7 @@ def facts_of(
     is_replay: bool = False,
     recorded_by: datetime | None = None,
     has_history: bool = False,
+    is_partial: bool = False,
     space: Callable[[], str],
 ) -> list[Fact]:
     """Facts of a scope that hold at an instant.
@@ -113,13 +114,19 @@ def facts_of(
         recorded_by: Of the claims, only those that the lake held at this instant: what it believed
             then, whatever has been landed since.
         has_history: Facts that no longer hold, too.
+        is_partial: Do without what retention has deleted since, where no version holds it any more.
         space: The vector space that similar objects were merged in; called for a replay only.
 
     Returns:
         Sorted by last confirmation, newest first, then by id.
+
+    Raises:
+        HistoryError: The lake no longer holds all that stood then.
     """
     if is_replay or recorded_by is not None:
-        rows = facts_at(lake, scope, policy, at, space(), recorded_by)
+        since = min(at, recorded_by) if recorded_by else at
+        then = history.reached(lake, since, history.BELIEFS, scope.tenant, is_partial=is_partial)
+        rows = facts_at(lake, scope, policy, at, space(), recorded_by, then=then)
     else:
         rows = _standing(lake, scope)
     allowed = SENSITIVITIES[: SENSITIVITIES.index(policy.recall.max_sensitivity) + 1]
@@ -139,6 +146,8 @@ def facts_at(
     at: datetime,
     space: str,
     recorded_by: datetime | None = None,
+    *,
+    then: Lake | None = None,
 ) -> pl.DataFrame:
     """Facts of a scope as the claims made until an instant come to; what was said later plays no part.
 
@@ -149,11 +158,12 @@ def facts_at(
         at: The instant.
         space: The vector space that similar objects are merged in.
         recorded_by: Of the claims, only those that the lake held at this instant.
+        then: The lake with the versions that hold what was deleted since (``lake.history``).
 
     Returns:
         ``schemas.FACTS`` without the columns of the revision, those that no longer held among them.
     """
-    claims = _claims(lake, scope, at, recorded_by)
+    claims = _claims(lake, then, scope, at, recorded_by)
     return _folded(claims, _vectors(lake, scope, claims, policy, space), policy, scope)
 
 
@@ -186,32 +196,33 @@ def _scanned(lake: Lake, scope: Scope, table: Any) -> pl.DataFrame:
     return frame.filter(scope.where(table.names)).collect()
 
 
-def _standing(lake: Lake, scope: Scope) -> pl.DataFrame:
-    """Facts of the scope that stand.
+def _standing(lake: Lake, scope: Scope, then: Lake | None = None) -> pl.DataFrame:
+    """Facts of the scope that stand, or that stood until retention took them.
 
     The agent is looked at last: a later revision of a fact may rest on another agent's rows as well,
     and its earlier ones stand no more.
     """
     fixed = scope.where(FACTS.names, but="agent_id")
-    rows = tables.scan(lake, FACTS, buckets=[lake.bucket(scope.tenant)]).filter(fixed).collect()
+    rows = history.scan(lake, then, FACTS, fixed, [lake.bucket(scope.tenant)]).collect()
     stood = revisions.alive(revisions.newest(FACTS, rows))
     return stood.filter(scope.where(FACTS.names))
 
 
-def _claims(lake: Lake, scope: Scope, at: datetime, recorded_by: datetime | None) -> pl.DataFrame:
+def _claims(
+    lake: Lake, then: Lake | None, scope: Scope, at: datetime, recorded_by: datetime | None
+) -> pl.DataFrame:
     """Claims, made until an instant and held by another, of the owners whose facts the scope sees.
 
     Only of episodes that were not erased, though retention may have taken them since, and by the
     extractor behind the facts that stand.
     """
     buckets = [lake.bucket(scope.tenant)]
-    stood = _standing(lake, scope)
+    stood = _standing(lake, scope, then)
     owners = stood.select("tenant_id", "owner").unique()
-    mine = tables.scan(lake, CLAIMS, buckets=buckets).filter(pl.col("tenant_id") == scope.tenant)
-    known = [tables.scan(lake, table, buckets=buckets) for table in (EPISODES, COLD, FORGOTTEN)]
-    living = pl.concat(
-        [rows.filter(pl.col("tenant_id") == scope.tenant).select("episode_id") for rows in known]
-    )
+    own = [pl.col("tenant_id") == scope.tenant]
+    mine = history.scan(lake, then, CLAIMS, own, buckets)
+    known = [history.scan(lake, then, table, own, buckets) for table in (EPISODES, COLD, FORGOTTEN)]
+    living = pl.concat([rows.select("episode_id") for rows in known])
     held = mine.join(owners.lazy(), on=["tenant_id", "owner"], how="semi")
     claims = held.join(living, on="episode_id", how="semi").collect()
     used = stood.select(claim_id="claim_ids").explode("claim_id")

@@ -42,6 +42,8 @@ class Lake:
         buckets: How many tenant buckets its tables have; fixed for life.
         encryption: How its free text is encrypted, None where it is not; fixed for life.
         keys: What opens and seals that text; None where it is plain, or opened without its keys.
+        pins: Tables that are read as they were at a version, by name; such a lake is read only
+            (``lake.history``).
     """
 
     uri: str
@@ -50,6 +52,7 @@ class Lake:
     buckets: int
     encryption: Encryption | None = None
     keys: Keyring | None = field(default=None, repr=False, compare=False)
+    pins: tuple[tuple[str, int], ...] = ()
 
     @cached_property
     def is_local(self) -> bool:

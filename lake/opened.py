@@ -18,7 +18,7 @@ from transforms.schemas import Table
 
 @dataclass
 class _Held:
-    """What a block has opened, by address."""
+    """What a block has opened, by address and version."""
 
     states: dict[str, DeltaTable | None] = field(default_factory=dict)
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -46,10 +46,10 @@ def open_table(lake: Lake, table: Table) -> DeltaTable | None:
     held = _HELD.get()
     if held is None:
         return _opened(lake, table)
-    uri = lake.table_uri(table)
-    if uri not in held.states:
-        held.states[uri] = _opened(lake, table)
-    return held.states[uri]
+    key = _key(lake, table)
+    if key not in held.states:
+        held.states[key] = _opened(lake, table)
+    return held.states[key]
 
 
 def sizes_of(lake: Lake, table: Table, state: DeltaTable) -> dict[str, int]:
@@ -57,15 +57,19 @@ def sizes_of(lake: Lake, table: Table, state: DeltaTable) -> dict[str, int]:
     held = _HELD.get()
     if held is None:
         return data_file_sizes(state)
-    uri = lake.table_uri(table)
-    if uri not in held.sizes:
-        held.sizes[uri] = data_file_sizes(state)
-    return held.sizes[uri]
+    key = _key(lake, table)
+    if key not in held.sizes:
+        held.sizes[key] = data_file_sizes(state)
+    return held.sizes[key]
+
+
+def _key(lake: Lake, table: Table) -> str:
+    return f"{lake.table_uri(table)}@{dict(lake.pins).get(table.name)}"
 
 
 def _opened(lake: Lake, table: Table) -> DeltaTable | None:
     try:
-        return DeltaTable(lake.table_uri(table))
+        return DeltaTable(lake.table_uri(table), version=dict(lake.pins).get(table.name))
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
@@ -76,5 +80,5 @@ def forget(lake: Lake, table: Table) -> None:
     """Open the table anew when it is next read inside ``held_open``."""
     held = _HELD.get()
     if held is not None:
-        held.states.pop(lake.table_uri(table), None)
-        held.sizes.pop(lake.table_uri(table), None)
+        held.states.pop(_key(lake, table), None)
+        held.sizes.pop(_key(lake, table), None)

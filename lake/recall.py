@@ -54,6 +54,7 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         k: int | None = None,
         kinds: Sequence[str] | None = None,
         as_of: datetime | str | None = None,
+        partial: bool = False,
         weights: str | Mapping[str, float] | None = None,
         vector: OwnVector | None = None,
         space: str | None = None,
@@ -75,6 +76,7 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
             as_of: The instant to answer at, a datetime or ISO 8601 text with a zone: rows expired at
                 it, or of a later event, are not served. Where None it is now, and a row whose
                 writer's clock is ahead is served. A call as of an instant is not logged.
+            partial: With ``as_of``, be content with what the lake still holds of what stood then.
             weights: ``five``, ``three``, ``two``, or numbers by factor that sum to 1; None: those that the
                 policy gives the agent (``recall.agents``), else its own (``recall.weights``).
             vector: The query's vector, where the caller has embedded it; always with ``space``.
@@ -84,13 +86,14 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
             UsageError: No scope, an empty query, a k below 1, an unknown kind, an as_of without zone,
                 unknown weights, a vector that is none, an argument of another type; or the caller is no
                 member of the team.
+            HistoryError: Retention has deleted since what stood at ``as_of``, and no version holds it.
             ModelMismatchError: The index, or the vector, is of another model.
         """
         began = time.perf_counter()
         scopes = self._scopes(Scope(tenant, user, agent, session, tenant_wide), also)
         wanted = self._policy.recall.default_k if k is None else arguments.count("k", k, MOST_ROWS)
         candidates = max(wanted, self._policy.recall.candidates)
-        filters, own = self._filters(as_of, kinds), (vector, space)
+        filters, own = self._filters(as_of, kinds, partial=partial), (vector, space)
         asked = self._asked(query, scopes, filters, candidates, wanted, weights, own)
         found = self._searcher.ranked(asked)
         told = answer(found, asked)
@@ -113,6 +116,7 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         system_prompt: str = "",
         reserve: int | None = None,
         as_of: datetime | str | None = None,
+        partial: bool = False,
     ) -> Context:
         """Memories for a query, packed into a token budget as delimited data.
 
@@ -131,8 +135,10 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
             system_prompt: Counted with ``model_context``.
             reserve: Tokens kept for the answer with ``model_context``; the policy's where None.
             as_of: As for ``search``.
+            partial: As for ``search``.
 
         Raises:
+            HistoryError: As ``search``.
             UsageError: As ``search``, or a budget below 1, a window with no room, an unknown preset.
         """
         from lake.online.contexts import Window, packed
@@ -142,7 +148,8 @@ class Recall(Beliefs, Experienced, Logged, Sessions, Shares):
         window = Window(preset, budget, model_context, system_prompt, reserve)
         policy = window.policy(self._policy.context)
         tokens = window.tokens(policy, query)
-        asked = self._asked(query, scopes, self._filters(as_of, None), policy.candidates, None)
+        filters = self._filters(as_of, None, partial=partial)
+        asked = self._asked(query, scopes, filters, policy.candidates, None)
         found = self._searcher.ranked(asked)
         base = self._searcher.base_facts(asked, self._policy.routing.base_facts)
         space = vector_space(self._model().model_key)

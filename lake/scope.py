@@ -165,6 +165,7 @@ class Filters:
         tombstones: Rows of whom are not served, whatever the tables still hold; None looks at none.
         since: Rows that happened before it are not; None sets no bound.
         until: Rows that happened at it or later are not; None sets no bound.
+        is_partial: Whether an answer as of the past may lack what retention has deleted since.
     """
 
     as_of: datetime
@@ -174,6 +175,7 @@ class Filters:
     tombstones: Tombstones | None = None
     since: datetime | None = None
     until: datetime | None = None
+    is_partial: bool = False
 
     @cached_property
     def now_us(self) -> int:

@@ -117,6 +117,8 @@ def _commit(
     *,
     is_sealed: bool = False,
 ) -> None:
+    if lake.pins:
+        raise LakeError("a lake as of the past is read only", "Write to the lake as it is now.")
     rows = _to_store(lake, table, frame, is_sealed=is_sealed)
     forget(lake, table)
     create_table(lake, table)

@@ -77,6 +77,12 @@ class StorageError(SlowwaveError):
     code, exit_code = "storage", 9
 
 
+class HistoryError(SlowwaveError):
+    """The lake no longer holds all that stood at the instant that was asked for."""
+
+    code, exit_code = "history", 11
+
+
 class ModelMismatchError(SlowwaveError):
     """Vectors of another embedding model than the index holds."""
 

@@ -30,6 +30,7 @@ class Beliefs(Reader):
         as_of: datetime | str | None = None,
         recorded_by: datetime | str | None = None,
         history: bool = False,
+        partial: bool = False,
     ) -> list[Fact]:
         """What is held to be true of a scope, last confirmed first.
 
@@ -42,9 +43,11 @@ class Beliefs(Reader):
             as_of: What was true at this instant by what had been said until then; now where None.
             recorded_by: Only by what the lake held at this instant, whatever has been landed since.
             history: Facts that no longer hold, too.
+            partial: As for ``search``.
 
         Raises:
             UsageError: As ``search``, or a session.
+            HistoryError: As ``search``.
         """
         from lake.beliefs import facts_of, scope_of
 
@@ -57,6 +60,7 @@ class Beliefs(Reader):
             is_replay=at is not None,
             recorded_by=known,
             has_history=history,
+            is_partial=partial,
             space=lambda: vector_space(self._model().model_key),
         )
 

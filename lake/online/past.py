@@ -59,13 +59,14 @@ class Past:
         self._policy = policy
         self._model = model
         self._lock = threading.Lock()
-        self._held: OrderedDict[tuple[Scope, datetime], tuple[_State, FrameSource]] = OrderedDict()
+        self._held: OrderedDict[tuple[Scope, datetime, bool], tuple[_State, FrameSource]] = OrderedDict()
 
     def sources(self, asked: Asked) -> list[FrameSource]:
         """One source a scope of the search, as of ``filters.as_of``.
 
         Raises:
             UsageError: A scope is too large to be read whole.
+            HistoryError: The lake no longer holds all that stood then.
         """
         return [self._source(scope, asked) for scope in asked.scopes]
 
@@ -73,21 +74,24 @@ class Past:
         at, refusing = asked.filters.as_of, asked.filters.tombstones
         told = [one for one in standing.load_all(self._lake) if one.subject.tenant == scope.tenant]
         state = tuple(tables.version(self._lake, table) for table in _READ), refusing, told
-        key = scope, at
+        key = scope, at, asked.filters.is_partial
         with self._lock:
             held = self._held.get(key)
             if held is not None and held[0] == state:
                 self._held.move_to_end(key)
                 return held[1]
-        made = self._made(scope, at, refusing)
+        made = self._made(scope, asked)
         with self._lock:
             self._held[key] = state, made
             while len(self._held) > HELD:
                 self._held.popitem(last=False)
         return made
 
-    def _made(self, scope: Scope, at: datetime, refusing: Tombstones | None) -> FrameSource:
-        rows = believed(self._lake, scope, self._policy, at, vector_space(self._model().model_key))
+    def _made(self, scope: Scope, asked: Asked) -> FrameSource:
+        at, refusing = asked.filters.as_of, asked.filters.tombstones
+        space = vector_space(self._model().model_key)
+        is_partial = asked.filters.is_partial
+        rows = believed(self._lake, scope, self._policy, at, space, is_partial=is_partial)
         if refusing:
             rows = rows.filter(~refusing.is_refused(rows))
         # As published ones are held, so that a memory scores to the bit what it scored then.

@@ -56,7 +56,9 @@ class Reader:
 
         return scopes_of(self._lake, own, also)
 
-    def _filters(self, as_of: datetime | str | None, kinds: Sequence[str] | None) -> Filters:
+    def _filters(
+        self, as_of: datetime | str | None, kinds: Sequence[str] | None, *, partial: bool = False
+    ) -> Filters:
         instant = arguments.instant(as_of)
         return Filters(
             as_of=instant or datetime.now(UTC),
@@ -64,6 +66,7 @@ class Reader:
             kinds=arguments.names("kinds", kinds, MEMORY_KINDS),
             max_sensitivity=self._policy.recall.max_sensitivity,
             tombstones=load(self._lake),
+            is_partial=partial,
         )
 
     def _asked(
