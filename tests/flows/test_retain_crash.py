@@ -16,6 +16,7 @@ from typing import Any
 from flows.job import Job
 from flows.retain import run_retain
 from flows.retain_state import JOURNAL
+from lake import history as history_of
 from lake import tables
 from lake.rights import audit
 from lake.rights.subjects import salt
@@ -23,7 +24,8 @@ from lake.storage import LocalStorage
 from tests.flows.dying import living
 from tests.flows.lakes import AS_OF, REPOSITORY, content, environment, job_on
 from tests.flows.sleepers import history, night
-from transforms.schemas import RUNS, STORED
+from transforms.errors import HistoryError
+from transforms.schemas import EPISODES, RUNS, STORED
 
 WHEN = AS_OF + timedelta(days=300)
 """Episodes, and the older of the facts, conversations and summaries, are due."""
@@ -58,10 +60,13 @@ def test_killed_before_any_write_and_run_again_it_ends_in_the_same_state(tmp_pat
     writes = life.count
     assert writes > 30
 
+    reached: list[bool] = []
+
     def ends_well(lake: Path, number: int) -> None:
         job = job_on(lake, as_of=WHEN, buckets=1)
         run_retain(job)
         assert state_of(job) == expected, f"killed before write {number} of {writes}"
+        reached.append(is_past_whole(job))
 
     for number in range(1, writes + 1, STRIDE):
         lake = shutil.copytree(tmp_path / "made", tmp_path / f"died-{number}")
@@ -82,6 +87,20 @@ def test_killed_before_any_write_and_run_again_it_ends_in_the_same_state(tmp_pat
     )
     assert done.stdout.strip() == "killed", done.stderr
     ends_well(lake, middle)
+    # Only a death after the last write of the tables leaves no record of the versions: then it is refused.
+    assert reached.count(False) <= 1
+    assert reached[-1]
+
+
+def is_past_whole(job: Job) -> bool:
+    """Whether the episodes of before can be read from their version; a wrong answer fails."""
+    try:
+        then = history_of.reaching(job.lake, AS_OF, history_of.MEMORIES)
+    except HistoryError:
+        return False
+    assert then is not None
+    assert tables.scan(then, EPISODES).collect().height == len(history())
+    return True
 
 
 EFFECTS = (
