@@ -12,14 +12,15 @@ from flows.erase_work import Work
 from flows.job import Job
 from flows.publish import run_publish
 from flows.published import access_of, inputs_of, memories_of, wishes_of
-from lake import revisions
+from lake import revisions, tables
 from lake.erasure.index_purge import purge_index
 from lake.erasure.index_purged import IndexPurged, Replaced
 from lake.erasure.index_rows import held_ids
 from lake.hints import settled_version
-from lake.index import Manifest, load_manifest
+from lake.index import Generation, Manifest, load_manifest
 from lake.index_probe import probed
 from lake.index_record import read_pointer, readable_pointer
+from lake.scope import literal
 from transforms.derived_memories import PUBLISHED
 from transforms.errors import CheckError, LakeError, StorageError
 from transforms.schemas import EPISODES
@@ -47,7 +48,7 @@ def purge(work: Work) -> None:
     Raises:
         CheckError: Neither it nor one built from the tables passes its checks.
     """
-    ids = set(work.values("episode", "derived", "published"))
+    ids = set(work.values("episode", "derived", "published")) | _unknown(work)
     note(work, "index", index_rows(work))
     work.save()
     try:
@@ -58,6 +59,29 @@ def purge(work: Work) -> None:
         done = _purged(work, ids, is_built=True)
     known = work.evidence.get("generations_removed", 0)
     work.evidence["generations_removed"] = known + done.generations_removed
+
+
+def _unknown(work: Work) -> set[str]:
+    """Ids of the subject that the live index holds and no table does: retention took them since."""
+    pointer = readable_pointer(work.lake)
+    if pointer is None or work.aim.subject.memory is not None:
+        return set()
+    mine = " AND ".join(f"{name} = {literal(value)}" for name, value in work.aim.subject.columns().items())
+    try:
+        live = [Generation(work.lake, load_manifest(work.lake, name)) for name in pointer.live()]
+        found = {
+            row
+            for one in live
+            for entry in one.manifest.tables
+            if entry.rows
+            for row in one.dataset(entry.name).to_table(["memory_id"], mine)["memory_id"].to_pylist()
+        }
+    except (LakeError, StorageError):  # damaged: built anew
+        return set()
+    for table in (EPISODES, *PUBLISHED):
+        held = tables.scan(work.lake, table, buckets=work.buckets).select(pl.col(table.key[0]))
+        found -= set(held.filter(pl.col(table.key[0]).is_in(sorted(found))).collect()[table.key[0]])
+    return found
 
 
 def _require_readable(work: Work) -> None:

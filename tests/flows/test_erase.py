@@ -16,6 +16,7 @@ from flows.embed import run_embed
 from flows.erase_certificate import Certificate, parse
 from flows.job import Job
 from flows.publish import run_publish
+from flows.retain import run_retain
 from lake import landing, revisions, tables
 from lake.index_build import generations
 from lake.recall import Recall
@@ -204,6 +205,15 @@ def test_a_lake_without_an_index(tmp_path: Path) -> None:
     job = lake_of(job_on(tmp_path / "lake"), tmp_path, people(), publish=False)
     assert erase(job, user="ana").outcome == "complete"
     assert holding(root(job), [*ANA, *GROUP]) == {}
+
+
+def test_what_the_index_alone_still_holds_goes_too(job: Job) -> None:
+    """Retention took the rows, and no night has published since."""
+    run_retain(replace(job, as_of=AS_OF + timedelta(days=2_000)))
+    assert tables.scan(job.lake, EPISODES).collect().is_empty()
+    for name in ("ana", "ben"):
+        assert erase(job, user=name).outcome == "complete"
+    assert holding(root(job), ANA) == {}
 
 
 @pytest.mark.parametrize("tenant", ['o\'brien/../"co" 100%2F ü=a&b\\d'])

@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -191,6 +191,13 @@ def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (kept.id, kept.is_fresh) == (said.landed[0], False)
 
     scope = ("--tenant", tenant, "--user", user)
+    asked = {"as_of": datetime.fromisoformat(AS_OF) - timedelta(days=1), "tenant": tenant, "user": user}
+    before = [memory.text for memory in Recall(uri).search("window seat", **asked)]
+    assert before
+    later = (datetime.fromisoformat(AS_OF) + timedelta(days=200)).isoformat()
+    assert main(["--lake", uri, "--as-of", later, "retain"]) == 0
+    capsys.readouterr()
+    assert [memory.text for memory in Recall(uri).search("window seat", **asked)] == before
     certificate = run("erase", *scope, "--basis", "gdpr-art-17", "--yes")["certificate"]
     assert (certificate["outcome"], certificate["verification"]["leaks"]) == ("complete", 0)
     assert run("recall", "marmot lighthouse", *scope)["results"] == []
