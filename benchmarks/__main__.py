@@ -29,6 +29,7 @@ GROUPS = (
     "readback",
     "encryption",
     "concurrency",
+    "replay",
 )
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
@@ -65,6 +66,8 @@ def _steps(group: str) -> Steps:
         from benchmarks.topics import STEPS
     elif group == "forgetting":
         from benchmarks.forgetting import STEPS
+    elif group == "capacity":
+        from benchmarks.capacity import STEPS
     else:
         from benchmarks.facts_reconcile import STEPS
     return STEPS
@@ -75,6 +78,11 @@ def _group(group: str, sizes: list[int], folder: Path) -> None:
         for size in sizes:
             for step in _steps(group):
                 _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")
+    elif group == "capacity":
+        for kind in ("traces", "sessions"):
+            for size in sorted(sizes):
+                _spawn(f"capacity:{kind}", size, folder / f"{kind}-{size}")
+            _spawn("capacity:compare", max(sizes), folder / f"{kind}-{max(sizes)}")
     elif group in ("topics", "reconcile"):
         for step in _steps(group):
             size = max(sizes) if group == "reconcile" and step != "near" else min(sizes)
@@ -129,6 +137,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.working import run as run_working
 
         run_working(emit)
+    elif group == "replay":
+        from benchmarks.replay import run as run_replay
+
+        run_replay(emit, size)
     elif group == "concurrency":
         from benchmarks.concurrency import run as run_concurrency
 

@@ -39,6 +39,7 @@ GROUPS = {
     "readback": "Reading everything back, and taking rows out of an index, beside their floors",
     "encryption": "Encryption at rest: a plain and a sealed lake in one run",
     "concurrency": "Readers of many threads and processes while writers publish, retain and erase",
+    "capacity": "Capacity: a lake predicted from one of a tenth of its rows",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
 

@@ -36,6 +36,10 @@ CSS = "\n".join(
 FONT = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 WIDTH = 620
 MOST_SERIES = len(SERIES)
+MOST_NAMES = 16
+"""Names below upright bars; of more, every second or third is written."""
+NUMBER = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',')"
+"""Label of a number on an axis: with thousands, or with the prefix of a large unit."""
 REST = "other"
 
 
@@ -60,18 +64,18 @@ def across(
     """
     import altair as alt
 
-    if rows.is_empty() or not rows[value].sum():
+    if rows.is_empty() or not rows[value].abs().sum():
         return ""
     held = rows[category].unique(maintain_order=True).to_list()
     names = [name for name in order if name in held] or held
-    shades = _shades(rows, series, colours)
+    shades = shades_of(rows, series, colours)
     base = alt.Chart(_data(rows, shades)).encode(
-        y=alt.Y(f"{_name(category)}:N", sort=names, title=None),
+        y=alt.Y(f"{_name(category)}:N", sort=names, title=None, axis=alt.Axis(labelLimit=280)),
         x=alt.X(f"{_name(value)}:Q", title=unit, axis=_counted(rows, category, value)),
     )
     bars = _coloured(base.mark_bar(height={"band": 0.72}), series, shades)
     height = 26 * len(names)
-    return _svg(bars.properties(width=WIDTH - 150, height=height, title=title))
+    return svg_of(bars.properties(width=WIDTH - 150, height=height, title=title))
 
 
 def upright(
@@ -81,21 +85,25 @@ def upright(
     """Vertical bars, such as months or spans, from left to right; see ``across``. ``axis`` titles them."""
     import altair as alt
 
-    if rows.is_empty() or not rows[value].sum():
+    if rows.is_empty() or not rows[value].abs().sum():
         return ""
     names = list(order) or sorted(rows[category].unique().to_list())
-    shades = _shades(rows, series, colours)
+    shades = shades_of(rows, series, colours)
     longest = max(map(len, names))
     slanted = -40 if len(names) * longest > 90 else 0
+    named = names[:: -(-len(names) // MOST_NAMES)]
     base = alt.Chart(_data(rows, shades)).encode(
         x=alt.X(
-            f"{_name(category)}:N", sort=names, title=axis, axis=alt.Axis(labelAngle=slanted, grid=False)
+            f"{_name(category)}:N",
+            sort=names,
+            title=axis,
+            axis=alt.Axis(labelAngle=slanted, grid=False, values=named, titlePadding=8),
         ),
         y=alt.Y(f"{_name(value)}:Q", title=unit, axis=_counted(rows, category, value)),
     )
     bars = _coloured(base.mark_bar(width={"band": 0.72}), series, shades)
     wide = min(WIDTH - 120, max(len(names) * max(60, 9 * longest), 8.5 * len(title) - 40))
-    return _svg(bars.properties(width=wide, height=180, title=title))
+    return svg_of(bars.properties(width=wide, height=180, title=title))
 
 
 def fewer(rows: pl.DataFrame, series: str, value: str, by: Sequence[str]) -> pl.DataFrame:
@@ -108,10 +116,10 @@ def fewer(rows: pl.DataFrame, series: str, value: str, by: Sequence[str]) -> pl.
     return named.group_by(*by, series).agg(pl.col(value).sum()).sort(*by, series)
 
 
-def _shades(
+def shades_of(
     rows: pl.DataFrame, series: str | None, colours: Mapping[str, str] | None
 ) -> dict[str, str] | None:
-    """Colour of each part that occurs, in the order of the stack."""
+    """Colour of each part that occurs, in the order of the stack; none without a series."""
     if series is None:
         return None
     held = rows.group_by(series).agg(pl.len())[series].to_list()
@@ -137,9 +145,11 @@ def _name(column: str) -> str:
 
 
 def _counted(rows: pl.DataFrame, category: str, value: str) -> alt.Axis:
-    """An axis of whole numbers: no more ticks than the longest bar has units."""
+    """An axis of numbers: for whole ones no more ticks than the longest bar has units."""
     import altair as alt
 
+    if not (rows[value].drop_nulls() % 1 == 0).all():
+        return alt.Axis(labelExpr=NUMBER, tickCount=6, grid=True)
     longest = int(rows.group_by(category).agg(pl.col(value).sum())[value].max() or 0)  # type: ignore[arg-type]
     form = "~s" if longest >= 10_000 else ",d"
     ticks = min(6, max(longest, 1))
@@ -158,7 +168,7 @@ def _coloured(chart: alt.Chart, series: str | None, shades: Mapping[str, str] | 
     )
 
 
-def _svg(chart: alt.Chart) -> str:
+def svg_of(chart: alt.Chart | alt.LayerChart | alt.FacetChart) -> str:
     """The chart drawn, without an address in it but the names of its own language."""
     import vl_convert
 
@@ -181,6 +191,10 @@ _CONFIG: dict[str, Any] = {
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 180,
         "grid": False,
     },
-    "legend": {"labelColor": INK, "labelFontSize": 12, "labelLimit": 220, "columns": 3, "columnPadding": 44},
+    "axisY": {"titlePadding": 12},
+    "legend": {
+        "titleColor": SOFT, "titleFontSize": 12, "titleFontWeight": "normal",
+        "labelColor": INK, "labelFontSize": 12, "labelLimit": 220, "columns": 3, "columnPadding": 44,
+    },
     "view": {"stroke": None},
 }  # fmt: skip

@@ -88,6 +88,21 @@ def load_config(path: str | None, environment: Mapping[str, str] | None = None) 
     return config
 
 
+def amended_policy(path: str | None, text: str) -> Policy:
+    """The policy of a file with the keys of another document set in it, as its owner would set them.
+
+    Args:
+        path: The file; None: ``slowwave.toml`` here where there is one, else the defaults.
+        text: TOML.
+
+    Raises:
+        ConfigError: Either does not hold what it may.
+    """
+    file = Path(path) if path else Path(FILE_NAME)
+    raw = _read(file) if path or file.is_file() else {}
+    return _checked(_merged(raw, tomllib.loads(text)), file).policy
+
+
 def _is_keyed(now: EmbedderConfig, before: EmbedderConfig) -> bool:
     """Whether the key of the environment is the previous model's, too: never sent to another endpoint."""
     is_only_one = now.provider != "openai" or now.base_url == before.base_url

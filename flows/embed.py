@@ -13,9 +13,12 @@ from flows.commit import tidy
 from flows.job import Job, StepResult, record, step
 from flows.notes import hint, mark_of
 from lake import lineage, tables
+from lake.embedders.protocol import Embedder, Priced
 from lake.vectors import vectors_of
 from transforms import ids
+from transforms.costs import by_tenant
 from transforms.embedding import EMBEDDED, embedded_columns, hashed_texts
+from transforms.model_requests import Spending
 from transforms.schemas import INSTANT, VECTORS, Table
 
 
@@ -174,6 +177,10 @@ def _embed_portion(job: Job, pending: pl.DataFrame, result: StepResult) -> set[s
 def _vectors(job: Job, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """Rows of texts as rows of ``schemas.VECTORS``, those the model refused, and tokens sent."""
     done = job.embedder.embed(rows["embedding_text"].to_list())
+    if not job.is_dry:
+        job.spending.extend(
+            embedding_spending(job.embedder, rows["tenant_id"], rows["embedding_text"], done.tokens)
+        )
     flat = pl.Series(done.vectors.ravel())
     vectors = flat.reshape((rows.height, job.embedder.dimensions)).arr.to_list()
     frame = rows.with_columns(
@@ -184,6 +191,17 @@ def _vectors(job: Job, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, 
     )
     is_refused = pl.int_range(pl.len()).is_in(sorted(done.refused))
     return frame.filter(~is_refused), frame.filter(is_refused), done.tokens
+
+
+def embedding_spending(
+    embedder: Embedder, tenants: pl.Series, texts: pl.Series, tokens: int
+) -> list[Spending]:
+    """What embedding some texts took, by tenant; a model that is no service costs no money."""
+    price = embedder.input_price if isinstance(embedder, Priced) else None
+    return by_tenant(
+        tenants, texts, tokens, model_key=embedder.model_key, mode="local" if price is None else "live",
+        price=price or 0.0,
+    )  # fmt: skip
 
 
 def state_key(job: Job, space: str) -> str:

@@ -18,9 +18,9 @@ from flows.erase_working import count_working, drop_working
 from lake import hints, landing, locks, recall_segments
 from lake.erasure import history
 from lake.online import working_file
-from transforms.schemas import REQUESTS, RUNS, STORED
+from transforms.schemas import COSTS, METRICS, REQUESTS, RUNS, STORED
 
-_LIVELY = (REQUESTS, RUNS)
+_LIVELY = (REQUESTS, RUNS, METRICS, COSTS)
 """Tables that others may be writing, and that hold nothing personal: their files are left to the nights."""
 
 

@@ -18,7 +18,7 @@ from lake.sources import Source
 from transforms.errors import InputError
 from transforms.normalise import normalise
 from transforms.readers.batch import Batch, refusals_frame
-from transforms.schemas import EPISODES, QUARANTINE, RUNS
+from transforms.schemas import COSTS, EPISODES, QUARANTINE, RUNS
 from transforms.validate import Defaults
 
 DEPENDS_ON_AS_OF = "time_out_of_range"
@@ -44,7 +44,7 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
                 tally.files += 1
                 _ingest_source(job, notes, _File(source, defaults), tally)
             if tally.landed + tally.quarantined:
-                tidy(job, EPISODES, QUARANTINE, RUNS)
+                tidy(job, EPISODES, QUARANTINE, RUNS, COSTS)
         finally:
             _fill(result, tally, folded)
     written = {t.name: tables.version(job.lake, t) for t in (EPISODES, QUARANTINE)}

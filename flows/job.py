@@ -7,7 +7,7 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,12 +20,14 @@ import polars as pl
 from lake import locks, tables
 from lake.faults import wrapped
 from lake.lake import Lake
+from lake.rights.subjects import salt, tenant_hash
 from transforms import ids
+from transforms.costs import cost_rows
 from transforms.embedding import vector_space
 from transforms.errors import BusyError, ConfigError, SlowwaveError
-from transforms.model_requests import Model
+from transforms.model_requests import Itemised, Model, Spending
 from transforms.policy import Policy
-from transforms.schemas import RUNS
+from transforms.schemas import COSTS, RUNS
 
 if TYPE_CHECKING:
     from lake.embedders.protocol import Embedder
@@ -67,6 +69,7 @@ class Job:
         make_model: Builds the language model that consolidates; None: rules do.
         make_previous: Builds the embedder that is being replaced, whose vectors and index are kept up
             beside; None: there is none.
+        spending: What was embedded since the last step was recorded.
     """
 
     lake: Lake
@@ -78,6 +81,7 @@ class Job:
     has_diff: bool = False
     make_model: Callable[[], Model] | None = None
     make_previous: Callable[[], Embedder] | None = None
+    spending: list[Spending] = field(default_factory=list, compare=False)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -198,12 +202,15 @@ def record(
     written: Mapping[str, int] | None = None,
     error: str | None = None,
 ) -> None:
-    """Write a step into the runs ledger, unless it changed nothing."""
-    if result.state == "unchanged":
+    """Write a step and what it cost into the ledgers, unless it changed nothing and sent nothing."""
+    spending = taken_spending(job)
+    if result.state == "unchanged" and not any(one.requests or one.input_tokens for one in spending):
         return
     began = result.started_at.isoformat()
+    run_id = ids.row_id(job.lake.lake_id, result.name, job.as_of.isoformat(), began)
+    _record_costs(job, result, run_id, spending)
     row = {
-        "run_id": ids.row_id(job.lake.lake_id, result.name, job.as_of.isoformat(), began),
+        "run_id": run_id,
         "step": result.name,
         "state": result.state,
         "as_of_at": job.as_of,
@@ -223,3 +230,21 @@ def record(
         "error": error,
     }
     tables.append(job.lake, RUNS, pl.DataFrame([row], schema=RUNS.polars))
+
+
+def taken_spending(job: Job) -> list[Spending]:
+    """What was sent to models since the last step was recorded; each is given once."""
+    found = list(job.spending)
+    job.spending.clear()
+    model = vars(job).get("model")  # not made here where nothing was asked of it
+    return [*found, *(model.take_spending() if isinstance(model, Itemised) else [])]
+
+
+def _record_costs(job: Job, result: StepResult, run_id: str, spending: Sequence[Spending]) -> None:
+    """Write the costs of a step, a row a tenant, model, task and mode; before its run, which names them."""
+    if not spending:
+        return
+    key = salt(job.lake)
+    hashes = {tenant: tenant_hash(key, tenant) for tenant in {one.tenant_id for one in spending}}
+    rows = cost_rows(spending, hashes, run_id=run_id, step=result.name, as_of=job.as_of, at=result.started_at)
+    tables.append(job.lake, COSTS, rows)

@@ -1,9 +1,9 @@
-"""Nightly: ingest, embed, consolidate, decay, retain, publish, one after the other, as plain calls."""
+"""Nightly: ingest, embed, consolidate, decay, retain, publish and a look at health, as plain calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from flows.decay import run_decay
 from flows.embed import embed_tables, run_embed
 from flows.erase_night import Erasures, resume_step
 from flows.global_patterns import shared_steps
+from flows.health_night import night_health
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, peak_bytes
 from flows.publish import run_publish
@@ -26,11 +27,19 @@ from transforms.validate import Defaults
 
 @dataclass(frozen=True)
 class Night:
-    """The steps of one night, in order, and the generation that was live where none was published."""
+    """The steps of one night, in order, and what else there is to tell of it.
+
+    Attributes:
+        steps: In order.
+        live: The generation that was live where none was published.
+        erasures: Open ones that were completed; None where there were none.
+        health: ``flows.health_night.night_health``; None of a trial night.
+    """
 
     steps: list[StepResult]
     live: str | None = None
     erasures: Erasures | None = None
+    health: dict[str, Any] | None = None
 
     @property
     def generation(self) -> str | None:
@@ -49,8 +58,13 @@ class Night:
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
-        shown = {"steps": [step.as_dict() for step in self.steps], "generation": self.generation}
-        return shown if self.erasures is None else {**shown, "erasures": self.erasures.as_dict()}
+        shown: dict[str, Any] = {
+            "steps": [step.as_dict() for step in self.steps],
+            "generation": self.generation,
+        }
+        if self.erasures is not None:
+            shown["erasures"] = self.erasures.as_dict()
+        return shown if self.health is None else {**shown, "health": self.health}
 
 
 class UnfinishedError(EndpointError):
@@ -95,6 +109,8 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
             resume_requests(job)
         pointer = readable_pointer(job.lake)
         night = Night(steps, pointer.generation if pointer else None, erasures)
+        is_changed = not night.is_unchanged or erasures is not None
+        night = replace(night, health=night_health(job, is_changed=is_changed))
     if erasures is not None:
         erasures.require_done()
     if failure is not None:

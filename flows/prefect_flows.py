@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import State
 
 from flows.config import SourceConfig
 from flows.job import StepResult
-from flows.prefect_steps import Manifest, OnBusy, Run, options_of, run_compliance, run_plan
+from flows.prefect_steps import Manifest, OnBusy, Run, options_of, run_compliance, run_health, run_plan
 
 Sources = list[str | SourceConfig]
 
@@ -34,7 +34,7 @@ def nightly(
     force: bool = False,
     on_busy: OnBusy | None = None,
 ) -> Manifest | State[Any]:
-    """Complete open erasures, then ingest, embed, consolidate, decay, retain and publish.
+    """Complete open erasures, then ingest, embed, consolidate, decay, retain, publish, and look at health.
 
     Args:
         lake: Address of the lake; else SLOWWAVE_LAKE of the worker, else that of the configuration.
@@ -180,3 +180,21 @@ def compliance(
         out: Folder for the page, JSON, CSV and Parquet; none: the artifact only.
     """
     return run_compliance(options_of(lake, config, as_of), out or None)
+
+
+@flow(name="slowwave-health", persist_result=True, result_serializer="json")
+def health(
+    lake: str | None = None,
+    config: str | None = None,
+    as_of: str | None = None,
+    out: str | None = None,
+) -> Manifest | State[Any]:
+    """Report what is amiss with the memory, by an artifact and an event; failed where a check fails.
+
+    Args:
+        lake: As for nightly, like config and as_of.
+        config: Configuration file.
+        as_of: Instant to reason at.
+        out: Folder for the page, JSON, CSV and Parquet; none: artifact and event only.
+    """
+    return run_health(options_of(lake, config, as_of), out or None)

@@ -21,6 +21,7 @@ from prefect import get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
+from prefect.events import emit_event
 from prefect.states import Cancelled, Failed
 
 from flows.config import Config, SourceConfig
@@ -29,6 +30,7 @@ from flows.decay import run_decay
 from flows.embed import run_embed
 from flows.erase_night import Erasures, resume_step
 from flows.global_patterns import NAME, is_needed, run_global_patterns
+from flows.health_night import night_health
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, step
 from flows.markdown import manifest_markdown
@@ -41,11 +43,14 @@ from lake.index_record import readable_pointer
 from lake.rights import requests
 from lake.sources import Source, open_sources
 from transforms.errors import BusyError, EndpointError, SlowwaveError, StorageError
+from transforms.health.thresholds import verdict
 from transforms.validate import Defaults
 
 OnBusy = Literal["wait", "decline"]
 Manifest = dict[str, Any]
 Plan = Callable[["Run"], Iterator[StepResult]]
+NIGHT = "nightly"
+"""Name of the run that ends with a look at health."""
 TRANSIENT = (StorageError, EndpointError)
 """Errors that the same call may not meet again; a failed check or a wrong setting stays what it is."""
 
@@ -74,14 +79,16 @@ def run_plan(
             steps = list(plan(run))
             resume_requests(job)
             pointer = readable_pointer(job.lake)
+            live = pointer.generation if pointer else None
+            night = Night(steps, live, run.resumed[0] if run.resumed else None)
+            if name == NIGHT:
+                night = run.with_health(night)
         for erasures in run.resumed:
             erasures.require_done()
     except BusyError as error:
         return Cancelled(message=_told(error))
     except SlowwaveError as error:
         return Failed(message=_told(error))
-    live = pointer.generation if pointer else None
-    night = Night(steps, live, run.resumed[0] if run.resumed else None)
     manifest = {
         "lake_id": job.lake.lake_id,
         "as_of": job.as_of.isoformat(),
@@ -91,7 +98,43 @@ def run_plan(
     create_markdown_artifact(
         manifest_markdown(manifest), key=f"slowwave-{name}", description=f"Counts of the last {name} run"
     )
+    if night.health is not None:
+        tell_health(job, night.health)
     return manifest
+
+
+def tell_health(job: Job, told: Mapping[str, Any]) -> None:
+    """Emit ``slowwave.health.failing`` or ``.ok`` of ``thresholds.as_counts``, for automations to hear."""
+    names = ("state", "failing", "warnings", "unknown")
+    emit_event(
+        event=f"slowwave.health.{'failing' if told['failing'] else 'ok'}",
+        resource={"prefect.resource.id": f"slowwave.lake.{job.lake.lake_id}"},
+        payload={**{name: told[name] for name in names}, "as_of": job.as_of.isoformat()},
+    )
+
+
+def run_health(options: argparse.Namespace, out: str | None) -> Manifest | State[Any]:
+    """Make the health report, and tell it by an event.
+
+    Returns:
+        Its counts; or the state Failed, where it cannot be made or a check fails.
+    """
+    from flows.report_health import health, run_report_health
+    from flows.report_health_page import health_markdown
+
+    try:
+        job = job_of(options)
+        with _without_content():
+            report = run_report_health(job, Path(out)) if out else health(job)
+    except SlowwaveError as error:
+        return Failed(message=_told(error))
+    create_markdown_artifact(
+        health_markdown(report), key="slowwave-health", description="What is amiss with the memory"
+    )
+    tell_health(job, report.counts)
+    if report.is_failing:
+        return Failed(message=f"check: {verdict(report.counts)}")
+    return {"lake_id": job.lake.lake_id, "as_of": job.as_of.isoformat(), **report.counts}
 
 
 def run_compliance(options: argparse.Namespace, out: str | None) -> Manifest | State[Any]:
@@ -181,6 +224,12 @@ class Run:
     def publish(self, force: bool) -> StepResult:
         """Switch to a new index, where anything changed."""
         return self._step("publish", lambda: run_publish(self.job, force=force))
+
+    def with_health(self, night: Night) -> Night:
+        """The night with the health of the lake after it."""
+        is_changed = not night.is_unchanged or night.erasures is not None
+        with _without_content():
+            return replace(night, health=night_health(self.job, is_changed=is_changed))
 
     def _step(self, name: str, body: Callable[[], StepResult]) -> StepResult:
         run = self.job.policy.run

@@ -18,6 +18,7 @@ from flows.job import StepResult
 from flows.nightly import Night
 from lake.chain import PREFIX_CHARS
 from lake.recall import Context, Memory
+from transforms.health.thresholds import verdict
 
 SHORT = {"relevance": "rel", "recency": "rec", "importance": "imp", "frequency": "freq", "type": "type"}
 """The five factors of a score, and their column heads."""
@@ -157,6 +158,7 @@ def night_table(night: Night) -> str:
         told.append("nothing new since the last night")
     elif published and published.state == "done":
         told.append(f"live: {published.generation}, checked ({', '.join(published.detail['checks'])})")
+    told += [folded(verdict(night.health))] if night.health else []
     return "\n".join([table("", ("night", "count"), rows), *told])
 
 

@@ -109,7 +109,7 @@ def _runs(frame: pl.DataFrame, by: list[str]) -> list[tuple[int, Mapping[str, ob
 
 
 def _write(storage: Storage, table: Table, part: _Part) -> AddAction:
-    data = _encode(table, part.rows)
+    data = encoded(table, part.rows)
     storage.write(_key(table, part.path), data)
     return AddAction(
         path=part.path,
@@ -121,7 +121,8 @@ def _write(storage: Storage, table: Table, part: _Part) -> AddAction:
     )
 
 
-def _encode(table: Table, rows: pl.DataFrame) -> bytes:
+def encoded(table: Table, rows: pl.DataFrame) -> bytes:
+    """Rows of a table, without its partition columns, as the bytes of one data file."""
     schema = pa.schema([field for field in table.arrow() if field.name in rows.columns])
     sink = pa.BufferOutputStream()
     pq.write_table(

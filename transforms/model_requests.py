@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Task = Literal["claims", "summary", "conversation", "rerank"]
 
@@ -66,6 +66,41 @@ class Spent:
     failed: int = 0
     pending: int = 0
     errors: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What one tenant and task cost at one model.
+
+    Attributes:
+        tenant_id: Whose text was sent.
+        model_key: Of the model.
+        task: What for: a ``Task``, or ``embedding``.
+        mode: ``live``, ``batch`` or ``local``.
+        requests: Requests or texts sent.
+        cached: Requests answered from what is kept.
+        input_tokens: Sent.
+        output_tokens: Received.
+        money: In the currency of the configured prices.
+    """
+
+    tenant_id: str
+    model_key: str
+    task: str
+    mode: str
+    requests: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money: float = 0.0
+
+
+@runtime_checkable
+class Itemised(Protocol):
+    """A model that tells its spending apart."""
+
+    def take_spending(self) -> list[Spending]:
+        """What was spent since it was last taken, by tenant and task: each is given once."""
 
 
 class Model(Protocol):

@@ -25,6 +25,7 @@ from transforms.policy_entries import (
     Share,
 )
 from transforms.policy_health import HealthPolicy
+from transforms.policy_metrics import MetricsPolicy
 from transforms.policy_plan import PlanPolicy
 from transforms.policy_recall import (
     ContextPolicy,
@@ -199,6 +200,7 @@ class Policy(BaseModel):
     recall_log: RecallLogPolicy = RecallLogPolicy()
     tune: TunePolicy = TunePolicy()
     health: HealthPolicy = HealthPolicy()
+    metrics: MetricsPolicy = MetricsPolicy()
     plan: PlanPolicy = PlanPolicy()
     run: RunPolicy = RunPolicy()
 

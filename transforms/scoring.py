@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from transforms.errors import ConfigError, UsageError
+from transforms.factors import bonus_of, closeness_of, frequency_of, importance_of, known, recency_of
 from transforms.policy import Policy
 from transforms.policy_recall import RecallPolicy
 from transforms.policy_retention import DecayPolicy
@@ -106,7 +107,7 @@ def score_columns(
         UsageError: The as-of has no time zone.
         ConfigError: As for ``score``.
     """
-    _check_decay(policy.decay)
+    check_decay(policy.decay)
     recall = policy.recall
     relevance = (
         columns["relevance"]
@@ -119,7 +120,7 @@ def score_columns(
         "recency": near * _recency(columns["kind"], columns["seen_us"], policy.decay, as_of),
         "importance_factor": near * _importance(columns["importance"], columns["outcome"], recall),
         "frequency": near * _frequency(columns["access_count"], policy.decay),
-        "type_factor": near * np.clip(_lookup(columns["tier"], recall.type_bonus, 0.0), 0.0, 1.0),
+        "type_factor": near * bonus_of(_lookup(columns["tier"], recall.type_bonus, 0.0)),
     }
     return {**factors, "score": weighted(factors, weights or recall.weights_for(None))}
 
@@ -131,12 +132,9 @@ def closeness(relevance: Numbers, power: float) -> Numbers:
     wins. Multiplied, recency and importance decide between rows that are about it equally. Where no row is
     relevant they count in full.
     """
-    known = _known(relevance)
-    best = known.max(initial=0.0)
-    if not best > 0:
-        return np.ones(len(known))
-    near: Numbers = np.clip(known / best, 0.0, 1.0) ** power
-    return near
+    held = known(relevance)
+    best = held.max(initial=0.0)
+    return closeness_of(held, best, power) if best > 0 else np.ones(len(held))
 
 
 def weighted(factors: Mapping[str, Numbers], weights: Weights) -> Numbers:
@@ -147,7 +145,8 @@ def weighted(factors: Mapping[str, Numbers], weights: Weights) -> Numbers:
     return np.clip(total, 0.0, 1.0)
 
 
-def _check_decay(decay: DecayPolicy) -> None:
+def check_decay(decay: DecayPolicy) -> None:
+    """Raise a ConfigError where a number of it cannot be reckoned with."""
     wrong = sorted(k for k, d in decay.half_life_days.items() if d is not None and not d > 0)
     if wrong:
         raise ConfigError(
@@ -159,16 +158,10 @@ def _check_decay(decay: DecayPolicy) -> None:
 
 
 def _relevance(cosine: Numbers, bm25: Numbers, recall: RecallPolicy) -> Numbers:
-    words = np.maximum(_known(bm25), 0.0)
+    words = np.maximum(known(bm25), 0.0)
     best = words.max(initial=0.0)
     scaled = words / best if best > 0 else words
-    return recall.vector_share * np.clip(_known(cosine), 0.0, 1.0) + (1 - recall.vector_share) * scaled
-
-
-def _known(values: Numbers) -> Numbers:
-    """Float64, NaN (not known, or the cosine of an empty vector) as 0."""
-    wide = np.asarray(values, np.float64)
-    return np.where(np.isnan(wide), 0.0, wide)
+    return recall.vector_share * np.clip(known(cosine), 0.0, 1.0) + (1 - recall.vector_share) * scaled
 
 
 def _recency(kinds: Sequence[str], seen_us: Numbers, decay: DecayPolicy, as_of: datetime) -> Numbers:
@@ -177,10 +170,13 @@ def _recency(kinds: Sequence[str], seen_us: Numbers, decay: DecayPolicy, as_of: 
     now_us = (as_of - EPOCH) // timedelta(microseconds=1)
     # Clock skew: a time in the future is age 0. A kind without half-life does not decay.
     age_days = np.maximum((now_us - seen_us) / MICROSECONDS_A_DAY, 0.0)
+    return recency_of(age_days, _lookup(kinds, *half_lives(decay)))
+
+
+def half_lives(decay: DecayPolicy) -> tuple[dict[str, float], float]:
+    """Days by kind, endless where it does not decay, and those of a kind that is not named."""
     endless = {kind: math.inf if days is None else days for kind, days in decay.half_life_days.items()}
-    half_life = _lookup(kinds, endless, endless.get("conversation", math.inf))
-    faded: Numbers = 0.5 ** (age_days / half_life)
-    return faded
+    return endless, endless.get("conversation", math.inf)
 
 
 def _lookup(names: Sequence[str | None], values: Mapping[str, float], default: float) -> Numbers:
@@ -188,13 +184,11 @@ def _lookup(names: Sequence[str | None], values: Mapping[str, float], default: f
 
 
 def _importance(importance: Numbers, outcomes: Sequence[str | None], recall: RecallPolicy) -> Numbers:
-    boost = _lookup(outcomes, {"success": recall.success_boost}, 0.0)
-    return np.clip(_known(importance) + boost, 0.0, 1.0)
+    return importance_of(known(importance), _lookup(outcomes, {"success": recall.success_boost}, 0.0))
 
 
 def _frequency(access_count: Numbers, decay: DecayPolicy) -> Numbers:
-    accesses = np.maximum(_known(access_count), 0.0)
-    return np.clip(np.log1p(accesses) / math.log(decay.frequency_scale), 0.0, 1.0)
+    return frequency_of(np.maximum(known(access_count), 0.0), decay.frequency_scale)
 
 
 def drop_near_duplicates(

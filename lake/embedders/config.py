@@ -48,6 +48,8 @@ class EmbedderConfig(BaseModel):
     """openai: attempts of one request, the first included."""
     max_total_seconds: float = Field(300.0, gt=0, le=86_400)
     """openai: time of one request with all its attempts and pauses; no attempt starts after it."""
+    input_price: float = Field(0.0, ge=0, le=1e9)
+    """openai: of a million tokens, in the currency of ``[model]``; for the report of costs."""
     concurrency: int = Field(4, ge=1, le=64)
     """openai: requests in flight at once."""
     folder: str = ""

@@ -78,6 +78,11 @@ class OpenAIEmbedder:
         where = config.revision or config.endpoint
         return f"{config.model}@{where}/{self._dimensions}/{TEXT_FORM}-{config.max_input_tokens}"
 
+    @property
+    def input_price(self) -> float:
+        """See ``protocol.Priced``."""
+        return self._config.input_price
+
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Embed the texts. Blank ones are refused as ``no_tokens``, unsent; too long ones are cut by token.
 

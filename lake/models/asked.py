@@ -58,16 +58,16 @@ class Asked:
         """The model answered, with a text or a final reason for none; it is kept."""
         took = self._budget.actual(completion, self._most[name])
         if is_of_this_run:
-            self._budget.settle(self._most[name], took)
+            self._budget.settle(self.requests[name], self._most[name], took)
         else:
-            self._budget.note(took)
+            self._budget.note(self.requests[name], took)
         kept = Kept(completion.text, completion.error, took.input_tokens, took.output_tokens)
         self._finish(name, kept)
 
     def refused(self, name: str, error: str, *, is_of_this_run: bool = True) -> None:
         """The server refuses this request for good; it is kept as failed."""
         if is_of_this_run:
-            self._budget.settle(self._most[name], None)
+            self._budget.settle(self.requests[name], self._most[name], None)
         self._finish(name, Kept("", error, 0, 0))
 
     def _finish(self, name: str, kept: Kept) -> None:
@@ -77,7 +77,7 @@ class Asked:
 
     def unpaid(self, name: str) -> None:
         """A request that was set aside was not answered."""
-        self._budget.settle(self._most[name], None)
+        self._budget.settle(self.requests[name], self._most[name], None)
 
     def postpone(self, name: str, error: str | None) -> None:
         """The request waits for a later run."""
@@ -86,6 +86,9 @@ class Asked:
     def ordered(self) -> list[ModelAnswer]:
         """Answers in the order of the requests, and counted."""
         count(self._budget.spent, [self._done[name] for name in self.requests])
+        for name, request in self.requests.items():
+            if self._done[name].is_cached:
+                self._budget.met(request)
         return [self._done[name] for name in self._names]
 
 

@@ -23,13 +23,13 @@ from lake.models.asked import OVER_BUDGET, Asked, estimated
 from lake.models.batch_api import CHAT_URL, BatchApi
 from lake.models.batch_collect import Collector
 from lake.models.batch_state import Record, Records
-from lake.models.budget import Budget
+from lake.models.budget import Budget, month_money
 from lake.models.cache import Answers
 from lake.models.chat import Chat
 from lake.models.config import ModelConfig
 from lake.models.wire import chat_body
 from transforms.errors import EndpointError
-from transforms.model_requests import ModelAnswer, ModelRequest, Spent
+from transforms.model_requests import ModelAnswer, ModelRequest, Spending, Spent
 
 BATCH_RUNNING = "batch_running"
 """Pending: a batch holds it."""
@@ -61,7 +61,7 @@ class BatchModel:
         self._chat = Chat(config, sleep=sleep, rng=rng, clock=clock)
         self._api = BatchApi(self._chat.endpoint, config)
         self._answers = Answers(lake, config.key, as_of)
-        self._budget = Budget(config)
+        self._budget = Budget(config, month_money(lake, config, as_of))
         self._records = Records(lake, config.key)
         self._collector = Collector(self._api, self._records, self._answers, self._chat, self._budget)
         self._waited_seconds = 0.0
@@ -101,6 +101,13 @@ class BatchModel:
         asked = Asked(requests, self._config, self._answers, self._budget)
         held = frozenset(name for record in self._records.load().values() for name in record.left)
         return estimated(asked, held)
+
+    def take_spending(self) -> list[Spending]:
+        """See ``transforms.model_requests.Itemised``.
+
+        A batch is charged once, to the run that collects it; the run that sends it counts its requests.
+        """
+        return self._budget.take_spending()
 
     def close(self) -> None:
         """Close idle connections."""
@@ -145,7 +152,8 @@ class BatchModel:
             record = self._submitted(chunk, content)
             records[record.key] = record
             tries.update(chunk)
-            self.spent.requests += len(chunk)
+            for name in chunk:
+                self._budget.sent(asked.requests[name])
 
     def _files(self, asked: Asked, names: Sequence[str]) -> Iterator[tuple[list[str], bytes]]:
         """Requests in order as files, each within the limits of one batch."""

@@ -57,6 +57,8 @@ class ModelConfig(BaseModel):
     """Tokens of one run, sent and received; what does not fit waits for the next run."""
     budget_money: float | None = Field(None, ge=0, le=1e12)
     """Money of one run, in the currency of the prices."""
+    budget_money_month: float | None = Field(None, ge=0, le=1e12)
+    """Money of one calendar month (UTC, by as-of) at this model, over all runs, as the table costs has it."""
     input_price: float = Field(0.0, ge=0, le=1e9)
     """Of a million tokens sent."""
     output_price: float = Field(0.0, ge=0, le=1e9)

@@ -11,12 +11,12 @@ from threading import Event, Lock
 
 from lake.lake import Lake
 from lake.models.asked import OVER_BUDGET, Asked, estimated
-from lake.models.budget import Budget
+from lake.models.budget import Budget, month_money
 from lake.models.cache import Answers
 from lake.models.chat import Chat, Outcome
 from lake.models.config import ModelConfig
 from transforms.errors import EndpointError
-from transforms.model_requests import ModelAnswer, ModelRequest, Spent
+from transforms.model_requests import ModelAnswer, ModelRequest, Spending, Spent
 
 ENDPOINT_DOWN = "endpoint_down"
 """Pending: not sent, because the requests before it were given up one after the other."""
@@ -41,7 +41,7 @@ class LiveModel:
         self._config = config
         self._chat = Chat(config, sleep=sleep, rng=rng, clock=clock)
         self._answers = Answers(lake, config.key, as_of)
-        self._budget = Budget(config)
+        self._budget = Budget(config, month_money(lake, config, as_of))
         self._gave_up_in_a_row = 0
         self._is_down = False
         self._judging = Lock()
@@ -84,6 +84,10 @@ class LiveModel:
     def estimate(self, requests: Sequence[ModelRequest]) -> Spent:
         """See ``transforms.model_requests.Model``; the budget is not looked at."""
         return estimated(Asked(requests, self._config, self._answers, self._budget))
+
+    def take_spending(self) -> list[Spending]:
+        """See ``transforms.model_requests.Itemised``."""
+        return self._budget.take_spending()
 
     def close(self) -> None:
         """Close idle connections."""
@@ -138,7 +142,7 @@ class LiveModel:
         if outcome is None:
             asked.unpaid(name)
             return
-        self.spent.requests += 1
+        self._budget.sent(asked.requests[name])
         if outcome.is_final:
             if outcome.completion is not None:
                 asked.completed(name, outcome.completion)

@@ -19,6 +19,7 @@ from lake.online.reranking import reordered
 from lake.online.views import Source, View
 from transforms import scoring
 from transforms.diversity import diversified
+from transforms.factors import BLIND_ROUTES
 from transforms.relevance import Relevance, question, relevance
 from transforms.route_effects import Effect, effect
 from transforms.scope_columns import KINDS, OUTCOME_CODES, TIERS, Positions, ScopeColumns, united
@@ -163,7 +164,7 @@ def _pool(
     positions = _best(key, columns, min(asked.count, len(columns) - int(away.sum())))
     mine = _inputs(columns, relevance, positions)
     as_of = asked.filters.as_of
-    asks = asked.route is None or asked.route.kind not in ("general", "recency")
+    asks = asked.route is None or asked.route.kind not in BLIND_ROUTES
     scores = scoring.score_columns(mine, policy=policy, as_of=as_of, weights=asked.weights, is_about=asks)
     ids = columns.ids[positions]
     events = columns.event_us[positions]

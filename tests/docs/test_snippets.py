@@ -9,16 +9,19 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from flows.__main__ import main
 from flows.demo import sample_sources
 from flows.job import Job
 from flows.nightly import run_nightly
+from lake import tables
 from lake.embedders.local import LocalEmbedder
 from lake.lake import init_lake
 from lake.landing import append
 from transforms.policy import Policy
+from transforms.schemas import RECALLS
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
@@ -98,4 +101,21 @@ def test_pages_about_the_demo(
     monkeypatch.chdir(folder_of_demo)
     printed = run_page(page)
     assert len(printed) >= least
+    check(printed)
+
+
+def test_what_if(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's command with the page's policy, on a lake with the sample traces, then its snippet."""
+    monkeypatch.chdir(tmp_path)
+    lake = init_lake("memory", 2)
+    traces = pl.read_parquet(ROOT / "samples" / "data" / "recalls.parquet")
+    buckets = pl.Series("tenant_bucket", [lake.bucket(tenant) for tenant in traces["tenant_id"]], pl.Int32)
+    month = pl.col("recalled_at").dt.strftime("%Y-%m").alias("month")
+    tables.append(lake, RECALLS, traces.with_columns(buckets, month).select(RECALLS.names))
+    (policy,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "what-if.md").read_text("utf-8"), re.DOTALL)
+    Path("new.toml").write_text(policy, "utf-8")
+    asked = ["what-if", "--policy", "new.toml", "--out", "what-if", "--as-of", "2026-06-30T23:00:00Z"]
+    assert main(["--lake", "memory", *asked]) == 0
+    printed = run_page("what-if.md")
+    assert len(printed) == 1
     check(printed)

@@ -67,3 +67,16 @@ def test_more_kinds_than_colours_become_one_and_nothing_is_lost() -> None:
     assert few.filter(pl.col("kind") == REST).height == 2
     assert "k19" in few["kind"]
     assert fewer(ROWS, "kind", "n", ["month"]).equals(ROWS)
+
+
+def test_an_axis_of_fractions_is_marked_in_fractions_and_parts_that_cancel_are_shown() -> None:
+    rows = pl.DataFrame({"key": ["a", "b"], "gain": [0.25, -0.25]})
+    text = set(ET.fromstring(across(rows, "key", "gain", title="t", unit="u")).itertext())
+    assert {"0.1", "0.2"} <= text
+
+
+def test_of_many_upright_bars_some_are_named_so_that_names_can_be_read() -> None:
+    rows = pl.DataFrame({"day": [f"2026-05-{i:02d}" for i in range(1, 31)], "n": range(1, 31)})
+    svg = upright(rows, "day", "n", title="t", unit="u", axis="d")
+    days = [t for t in ET.fromstring(svg).itertext() if t.startswith("2026-05-")]
+    assert days == [f"2026-05-{i:02d}" for i in range(1, 31, 2)]

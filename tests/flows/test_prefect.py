@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from lake import landing, locks
 from lake.embedders.config import EmbedderConfig, make_embedder
 from lake.index import read_pointer
 from lake.lake import init_lake, open_lake
+from lake.rights import requests
 from tests.flows.prefect_server import REPOSITORY, PrefectServer, prefect_server
 from transforms.policy import Policy
 from transforms.subjects import Subject
@@ -132,6 +133,8 @@ def test_a_night_publishes_and_returns_counts(server: PrefectServer, night: dict
     (artifact,) = [a for a in server.artifacts(night["id"]) if a["key"] == "slowwave-nightly"]
     assert artifact["type"] == "markdown"
     assert artifact["data"] == manifest_markdown(manifest)
+    assert manifest["health"]["state"] == "ok", manifest["health"]
+    assert health_events(server, server.lake, "ok")
     # The run's process sends its last log lines after it has reported its state.
     server.wait(
         "the step's line in the log",
@@ -181,6 +184,39 @@ def test_an_open_erasure_is_completed_and_the_report_is_an_artifact(server: Pref
     kept = [p for p in server.home.rglob("prefect.db*") if p.is_file()]
     assert kept
     assert not [p for p in kept if b"u-confidential-7" in p.read_bytes()]
+
+
+def health_events(server: PrefectServer, lake: Path, end: str) -> list[dict[str, Any]]:
+    """What was told of the health of a lake; the run's process sends it after it has reported its state."""
+    resource = f"slowwave.lake.{open_lake(str(lake)).lake_id}"
+    wanted = {"event": {"name": [f"slowwave.health.{end}"]}, "resource": {"id": [resource]}}
+    found: list[dict[str, Any]] = []
+
+    def is_there() -> bool:
+        found[:] = server.call("POST", "/events/filter", {"filter": wanted})["events"]
+        return bool(found)
+
+    server.wait("the event", is_there)
+    return found
+
+
+@pytest.mark.server
+def test_a_failing_check_fails_the_run_and_is_an_event(server: PrefectServer) -> None:
+    lake = init_lake(str(server.home / "ill"), buckets=2)
+    subject = Subject("acme", user="u-confidential-8")
+    at = datetime.fromisoformat(AS_OF)
+    requests.open_request(
+        lake, "erase", subject, "gdpr-art-17", "subject", at - timedelta(days=50), at - timedelta(days=20)
+    )
+    ended = server.finished(server.run("health", lake=lake.uri, as_of=AS_OF))
+    assert ended["state"]["type"] == "FAILED", ended["state"]
+    assert ended["state"]["message"].startswith("check: health: fail; FAILING erasure; ")
+    (artifact,) = [a for a in server.artifacts(ended["id"]) if a["key"] == "slowwave-health"]
+    assert "| erasure | fail | " in artifact["data"]
+    (event,) = health_events(server, Path(lake.uri), "failing")
+    assert event["payload"]["failing"] == ["erasure"]
+    assert set(event["payload"]) == {"state", "failing", "warnings", "unknown", "as_of"}
+    assert "u-confidential-8" not in json.dumps([event, artifact])
 
 
 @pytest.mark.server

@@ -22,7 +22,7 @@ from transforms.errors import UsageError
 from transforms.schemas import EPISODES, STORED, VECTORS
 
 NAMES = queries.statement_names()
-EXTRA = {"lifetimes": EPISODES.polars}
+EXTRA = {"lifetimes": EPISODES.polars, "single_valued": pl.Schema({"predicate": pl.String()})}
 """Inputs that are no lake tables."""
 VALUES = {"VARCHAR": "x", "BIGINT": 5, "TIMESTAMPTZ": datetime(2026, 3, 1, tzinfo=UTC)}
 SCHEMAS = {**{table.name: table.polars for table in STORED}, **EXTRA}

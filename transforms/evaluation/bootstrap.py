@@ -51,15 +51,22 @@ def intervals(
     if not rows:
         return []
     means = values.mean(axis=0)
-    sums, sizes = (values, np.ones(rows)) if clusters is None else _by_cluster(values, clusters)
-    if len(sums) < 2:
+    drawn = resampled_means(values, clusters=clusters, resamples=resamples, seed=seed)
+    if not len(drawn):
         return [Interval(float(mean), None, None) for mean in means]
-    drawn = np.concatenate(
-        [_means(draws, sums, sizes) for draws in _draws(len(sums), resamples, seed)], axis=0
-    )
     outside = (1.0 - level) / 2
     low, high = np.quantile(drawn, [outside, 1.0 - outside], axis=0)
     return [Interval(float(means[i]), float(low[i]), float(high[i])) for i in range(columns)]
+
+
+def resampled_means(
+    values: Numbers, *, clusters: Codes | None = None, resamples: int = 2_000, seed: int = 0
+) -> Numbers:
+    """The means that ``intervals`` takes its ends of, resamples x m; none of fewer than two units."""
+    sums, sizes = (values, np.ones(len(values))) if clusters is None else _by_cluster(values, clusters)
+    if len(sums) < 2:
+        return np.zeros((0, values.shape[1]))
+    return np.concatenate([_means(draws, sums, sizes) for draws in _draws(len(sums), resamples, seed)])
 
 
 def _by_cluster(values: Numbers, clusters: Codes) -> tuple[Numbers, Numbers]:

@@ -86,8 +86,8 @@ def judged(
         expires_at=expires,
         is_pinned=pinned,
         is_held=is_held(wishes.holds, "episode_id"),
-        stale_at=_stale_at(policy),
-        cold_at=_cold_at(policy),
+        stale_at=stale_at(policy),
+        cold_at=cold_at(policy),
     )
     fades = ("stale_at", "forgotten_at", "cold_at")
     rows = rows.with_columns(pl.when(~pl.col("is_pinned")).then(pl.col(name)).alias(name) for name in fades)
@@ -170,7 +170,8 @@ def _next_at(as_of: datetime) -> pl.Expr:
     return pl.min_horizontal([pl.when(moment > now).then(moment) for moment in moments]).alias("next_at")
 
 
-def _stale_at(policy: Policy) -> pl.Expr:
+def stale_at(policy: Policy) -> pl.Expr:
+    """When a row with ``importance`` and ``last_accessed_at`` is stale if nobody asks again; null: never."""
     stale = policy.staleness
     if not stale.is_enabled:
         return pl.lit(None, INSTANT)
@@ -178,7 +179,8 @@ def _stale_at(policy: Policy) -> pl.Expr:
     return pl.when(is_slight).then(pl.col("last_accessed_at") + _days(stale.after_days))
 
 
-def _cold_at(policy: Policy) -> pl.Expr:
+def cold_at(policy: Policy) -> pl.Expr:
+    """When a row with ``last_accessed_at`` goes to cold storage if nobody asks again, null for never."""
     after = policy.cold.after_days
     return pl.lit(None, INSTANT) if after is None else pl.col("last_accessed_at") + _days(after)
 

@@ -39,11 +39,12 @@ SINCE = {
 KEYS = {EPISODES.name: "episode_id"} | {
     table.name: table.key[0] for table in (FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS)
 }
-_IS_SERVED = {
+IS_SERVED = {
     EPISODES.name: ~pl.col("is_injected"),
     FACTS.name: pl.col("retired_at").is_null(),
     PROCEDURES.name: (pl.col("kind") != "procedure") | pl.col("is_suggested"),
 }
+"""Which rows of a table can be recalled, where not all of them can."""
 STATES = ("stays", "goes", "held", "waiting")
 _SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
 _SLOT = ["tenant_id", "owner", "subject_key", "predicate", "aspect"]
@@ -136,7 +137,7 @@ def surplus_rows(judged: dict[str, pl.DataFrame], policy: Policy) -> dict[str, p
     columns = ("tenant_id", "owner", "score", "is_pinned", "event_at")
     parts = []
     for name, rows in judged.items():
-        served = rows.filter(pl.col("reason").is_null() & _IS_SERVED.get(name, pl.lit(True)))
+        served = rows.filter(pl.col("reason").is_null() & IS_SERVED.get(name, pl.lit(True)))
         parts.append(served.select(*columns, table=pl.lit(name), id=pl.col(KEYS[name])))
     over = over_capacity(pl.concat(parts), policy.capacity.indexed_rows, "id")
     return {n: over.filter(pl.col("table") == n).select(pl.col("id").alias(KEYS[n])) for n in judged}

@@ -1,0 +1,175 @@
+"""The health of a lake at the end of a night: every check, its measures kept, and a line to be told.
+
+Health never fails a night. A night that changed something takes every measure and keeps it in the table of
+measures, for the trend, and in ``state/health.json``. One that changed nothing writes nothing: what was
+measured last is judged again by the thresholds in force, and only what time alone can worsen is measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+
+from flows.job import Job
+from flows.notes import hint
+from lake import tables, upkeep
+from transforms import ids
+from transforms.errors import SlowwaveError
+from transforms.health.checks import Check, broken_off, check_of
+from transforms.health.remedies import MEASURES, TITLES
+from transforms.health.thresholds import CODES, UNKNOWN, Limit, Measure, as_counts, limits
+from transforms.schemas import METRICS, RUNS
+
+STATE = "state/health.json"
+
+
+def night_health(job: Job, *, is_changed: bool) -> dict[str, Any] | None:
+    """The health of the lake after a night; see the module.
+
+    Args:
+        job: The night.
+        is_changed: Whether a step changed anything.
+
+    Returns:
+        ``thresholds.as_counts``, with a ``reason`` where something broke off; None for a trial night.
+    """
+    if job.is_dry or job.has_diff:
+        return None
+    from flows.report_health import BREAKS, counts_of
+
+    try:
+        checks = _measured(job) if is_changed else _remembered(job)
+        told = counts_of(checks)
+        reasons = [f"{check.name}: {check.reason}" for check in checks if check.reason]
+        if is_changed:
+            reasons += _kept(job, checks)
+    except SlowwaveError as error:
+        return {**as_counts({}), "reason": str(error)}
+    except BREAKS as error:
+        return {**as_counts({}), "reason": f"unexpected {type(error).__name__}"}
+    return {**told, "reason": "; ".join(reasons)} if reasons else told
+
+
+def _measured(job: Job) -> tuple[Check, ...]:
+    from flows.report_health import taken
+    from flows.report_health_read import Sources
+
+    return taken(Sources(job, job.policy.health.window_days))
+
+
+def _remembered(job: Job) -> tuple[Check, ...]:
+    """What the last night that changed something measured, and what gets worse by itself as it is now."""
+    from flows.report_health import taken
+    from flows.report_health_read import Sources
+    from flows.report_health_work import backlog, open_erasures
+
+    held = hint(job, STATE).get("checks")
+    if not isinstance(held, Mapping):
+        return _measured(job)
+    sources, known = Sources(job, job.policy.health.window_days), limits(job.policy.health)
+    now = {one.name: one for one in taken(sources, {"backlog": backlog, "erasure": open_erasures})}
+    return tuple(_judged(name, held.get(name), now.get(name), known) for name in TITLES)
+
+
+def _judged(name: str, held: object, now: Check | None, known: Mapping[str, Limit]) -> Check:
+    """A check of measures that were kept, those that were taken now in their place."""
+    if now is not None and now.reason:
+        return now
+    if now is None and not isinstance(held, Mapping):
+        return broken_off(name, "the last night could not tell")
+    fresh = {one.measure: one.value for one in now.findings} if now else {}
+    values = {**(held if isinstance(held, Mapping) else {}), **fresh}
+    measures = [
+        Measure(measure, float(value) if isinstance(value, int | float) else None)
+        for measure, value in values.items()
+        if measure in MEASURES and MEASURES[measure].check == name
+    ]
+    return check_of(name, measures, known)
+
+
+def _kept(job: Job, checks: Sequence[Check]) -> list[str]:
+    """Keep the measures of a night. Returns what could not be kept, and why."""
+    from flows.report_health import BREAKS
+
+    writes: dict[str, Callable[[], None]] = {
+        "measures": lambda: _append(job, health_rows(job, checks)),
+        "memory metrics": lambda: _append(job, _memory_metrics(job)),
+        "ledgers": lambda: _merge(job),
+        "state": lambda: _remember(job, checks),
+    }
+    faults = []
+    for name, write in writes.items():
+        try:
+            write()
+        except SlowwaveError as error:
+            faults.append(f"{name}: {error}")
+        except BREAKS as error:
+            faults.append(f"{name}: unexpected {type(error).__name__}")
+    return faults
+
+
+def _remember(job: Job, checks: Iterable[Check]) -> None:
+    """Leave the measures for the next night that changes nothing."""
+    held = {c.name: {one.measure: one.value for one in c.findings} for c in checks if not c.reason}
+    job.lake.storage.write(STATE, json.dumps({"checks": held}, sort_keys=True).encode())
+
+
+def _memory_metrics(job: Job) -> pl.DataFrame:
+    from flows.metrics import measure_night
+
+    return measure_night(job)
+
+
+def _append(job: Job, rows: pl.DataFrame) -> None:
+    """Append measures that the table does not hold yet: a night run again at one as-of measures once."""
+    from flows.metrics import unrecorded
+
+    tables.append(job.lake, METRICS, unrecorded(job, rows))
+
+
+def _merge(job: Job) -> None:
+    """Merge the files of the ledgers that every night adds to."""
+    for table in (RUNS, METRICS):
+        if len(tables.data_files(job.lake, table)) > job.policy.health.ledger_files:
+            upkeep.compact(job.lake, table)
+            upkeep.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)
+
+
+def health_rows(job: Job, checks: Iterable[Check]) -> pl.DataFrame:
+    """Measures and states of checks as ``schemas.METRICS``; what is not known has no row.
+
+    A measure is ``health.<check>``, its own name as part; a state is ``health.state``, the check as part.
+    """
+    from flows.report_health_read import PREFIX, STATE_NAME
+
+    days = job.policy.health.window_days
+    found: list[tuple[str, str, float, str, float | None]] = []
+    for check in checks:
+        found += [
+            (f"{PREFIX}{check.name}", one.measure, float(one.value), one.unit,
+             days if MEASURES[one.measure].is_windowed else None)
+            for one in check.findings
+            if one.value is not None
+        ]  # fmt: skip
+        if check.state != UNKNOWN:
+            found.append((STATE_NAME, check.name, CODES[check.state], "state", None))
+    at = job.as_of.isoformat()
+    rows = [
+        {
+            "metric_id": ids.row_id(at, "", name, part),
+            "tenant_hash": "",
+            "name": name,
+            "part": part,
+            "value": value,
+            "unit": unit,
+            "window_days": span,
+            "as_of_at": job.as_of,
+            "measured_at": datetime.now(UTC),
+        }
+        for name, part, value, unit, span in found
+    ]
+    return pl.DataFrame(rows, schema=METRICS.polars)

@@ -1,0 +1,100 @@
+"""What a search says besides its result: what it was not told, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.flows.planted import TRUTH, planted
+from transforms.errors import UsageError
+from transforms.forgetting.due import Wishes
+from transforms.policy import Policy
+from transforms.policy_tune import TunePolicy
+from transforms.replay.calls import calls_of
+from transforms.replay.memory_rows import MEMORY_SCHEMA, completed
+from transforms.tuning.bench import World
+from transforms.tuning.result import Tuning
+from transforms.tuning.run import Wanted, tuned
+from transforms.tuning.space import space_of
+
+POLICY = Policy(tune=TunePolicy(min_calls=30, resamples=200))
+LIFE, RECENCY = "decay.half_life_days.conversation", "recall.weights.recency"
+SPACE = space_of({LIFE: [7, 30], RECENCY: [0.2, 0.5]}, POLICY)
+
+
+@pytest.fixture(scope="module")
+def recalls() -> pl.DataFrame:
+    return planted(TRUTH, 160)
+
+
+def searched(recalls: pl.DataFrame, policy: Policy = POLICY, **limits: float) -> Tuning:
+    memories = completed(pl.DataFrame(schema=MEMORY_SCHEMA), recalls)
+    world = World(recalls, memories, Wishes(), recalls["recalled_at"].max())  # type: ignore[arg-type]
+    labelled = recalls.with_columns(gain=pl.col("is_used").cast(pl.Float64))
+    return tuned(calls_of(labelled), world, policy, Wanted("grid", SPACE, 0, limits, "used", ("as told",)))[0]
+
+
+def test_notes_and_trials_of_a_plain_search(recalls: pl.DataFrame) -> None:
+    found = searched(recalls)
+    assert found.keys[:2] == (LIFE, RECENCY)
+    assert len(found.keys) == 6  # all weights, as one changes the others
+    assert found.trials.height == 1 + 4 + 2  # the current, the grid, and each change of the best taken back
+    assert found.trials[LIFE].to_list() == [7.0, 7.0, 7.0, 30.0, 30.0, 30.0, 7.0]
+    assert found.trials[RECENCY].to_list() == [0.2, 0.2, 0.5, 0.2, 0.5, 0.2, 0.5]
+    assert (found.best.trial, found.best.changes[LIFE], found.best.changes[RECENCY]) == (4, 30.0, 0.5)
+    assert found.best.train["ndcg"] - found.current.train["ndcg"] == pytest.approx(found.gain.train)
+    assert found.best.test["ndcg"] - found.current.test["ndcg"] == pytest.approx(found.gain.mean)
+    assert found.finalists["trial"][0] == 4
+    assert 0 not in found.finalists["trial"]
+    assert found.finalists["gain"][0] == pytest.approx(found.gain.mean)
+    assert found.notes[0] == "as told"
+    weighed = (found.weeks["best"] - found.weeks["current"]) * found.weeks["calls"]
+    later = found.weeks["span"] == "test"
+    assert weighed.filter(later).sum() / found.test.calls == pytest.approx(found.gain.mean)
+
+
+def test_the_search_sees_nothing_of_the_later_span(recalls: pl.DataFrame) -> None:
+    found = searched(recalls)
+    is_later = pl.col("recalled_at") >= found.test.from_at
+    is_first = pl.col("rank") == 1
+    other = recalls.with_columns(
+        is_used=pl.when(is_later).then(is_first).otherwise("is_used"),
+        is_returned=pl.when(is_later).then(pl.lit(value=True)).otherwise("is_returned"),
+    )
+    misled = searched(other)
+    assert misled.trials.equals(found.trials)
+    assert misled.best.changes == found.best.changes
+    assert misled.sweep.equals(found.sweep)
+    assert misled.heat.equals(found.heat)
+    assert found.is_recommended
+    assert not misled.is_recommended
+    assert misled.gain.mean < 0 < found.gain.mean
+
+
+def test_memories_that_the_policy_would_have_forgotten_are_pointed_out(recalls: pl.DataFrame) -> None:
+    assert not any("forgotten by then" in warning for warning in searched(recalls).warnings)
+    old = recalls.with_columns(pl.col("event_at", "last_accessed_at") - timedelta(days=85))
+    [told] = [warning for warning in searched(old).warnings if "forgotten by then" in warning]
+    assert "the log was made under another policy" in told
+
+
+def test_sessions_as_long_as_the_log_are_pointed_out(recalls: pl.DataFrame) -> None:
+    endless = recalls.with_columns(session_id=pl.lit("always"))
+    assert any("not quite unseen" in warning for warning in searched(endless).warnings)
+
+
+def test_agents_with_weights_of_their_own_are_counted(recalls: pl.DataFrame) -> None:
+    own: Mapping[str, Any] = {"recall": POLICY.recall.model_copy(update={"agents": {"bot": "two"}})}
+    found = searched(recalls, POLICY.model_copy(update=own))
+    assert f"{found.train.calls} earlier calls are of agents whose own weights" in found.notes[-1]
+
+
+def test_a_limit_on_what_nothing_tells_is_refused(recalls: pl.DataFrame) -> None:
+    with pytest.raises(UsageError, match="tokens of the current policy"):
+        searched(recalls.with_columns(tokens=pl.lit(None, pl.Int32)), tokens=100.0)
+    with pytest.raises(UsageError, match="index_bytes"):
+        searched(recalls, index_bytes=1e9)
