@@ -69,6 +69,7 @@ def compare(folder: Path, rows: int, emit: Emit) -> None:
     large = told.filter(pl.col("bytes_actual") >= SMALL_RATIO * sums[1])
     emit(
         {
+            "name": f"capacity.compare.{kind}",
             "from_rows": measured_rows,
             "measure_seconds": round(wall, 1),
             "predicted_bytes": round(sums[0]),
@@ -76,8 +77,10 @@ def compare(folder: Path, rows: int, emit: Emit) -> None:
             "error": round(sums[0] / sums[1] - 1, 4),
             "error_of_proportion": round(sums[2] / sums[1] - 1, 4),
             "largest_error_of_a_table": round(float(large["error"].abs().max() or 0), 4),  # type: ignore[arg-type]
-            "errors": {name: round(e, 4) for name, e in told.select("what", "error").iter_rows()},
-            "shares": {n: round(b / sums[1], 4) for n, b in told.select("what", "bytes_actual").iter_rows()},
+            "errors_by_table": {name: round(e, 4) for name, e in told.select("what", "error").iter_rows()},
+            "shares_by_table": {
+                n: round(b / sums[1], 4) for n, b in told.select("what", "bytes_actual").iter_rows()
+            },
         }
     )
 

@@ -18,6 +18,8 @@ NOT_SHOWN = {
     "versions",
     "checks",
     "of_rows",
+    "errors_by_table",
+    "shares_by_table",
 }
 HEAD = """# Results
 

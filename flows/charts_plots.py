@@ -31,7 +31,7 @@ _FEW = 40
 def lines(
     rows: pl.DataFrame, x: str, y: str, *, title: str, unit: str, axis: str, series: str | None = None,
     low: str | None = None, high: str | None = None, colours: Mapping[str, str] | None = None,
-    is_log: bool = False, is_log_x: bool = False, is_from_zero: bool = False,
+    is_log: bool = False, is_log_x: bool = False, is_from_zero: bool = False, wide: int = WIDTH,
 ) -> str:  # fmt: skip
     """Lines from left to right, with a band for an interval where ``low`` and ``high`` are given.
 
@@ -49,6 +49,7 @@ def lines(
         is_log: Logarithmic heights, where all are above zero.
         is_log_x: Logarithmic places, where all are numbers above zero.
         is_from_zero: Heights start at zero; else where the values do.
+        wide: Of the whole, in pixels: a narrow chart is drawn narrow, lest its text is shrunk with it.
 
     Returns:
         SVG, empty where there is nothing to show.
@@ -71,7 +72,7 @@ def lines(
         )
         layers.insert(0, _shaded(band, shades, channel="strokeDash"))
     layered = alt.layer(*layers)
-    return svg_of(layered.properties(width=WIDTH - _ROOM, height=HEIGHT, title=title))
+    return svg_of(layered.properties(width=wide - _ROOM, height=min(HEIGHT, wide // 2), title=title))
 
 
 def heat(

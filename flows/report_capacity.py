@@ -180,11 +180,11 @@ def _planned(
         if load or scenarios is not None
         else ["The load of this lake is not known, so no scenario is built on it."]
     )
-    missing = [
-        s
-        for s in ("ingest", "embed", "consolidate", "publish")
-        if f"{s}_rows_per_second" not in basis.figures
-    ]
-    if missing:
-        notes.append(f"No finished run of {', '.join(missing)} is on record: nights are told without.")
+    steps = ("ingest", "embed", "consolidate", "publish")
+    unsure = [step for step in steps if basis.figures[f"{step}_rows_per_second"].origin != "measured"]
+    if unsure:
+        least = f"{job.policy.plan.sure_rows:,} rows"
+        notes.append(
+            f"Nights are told by benchmarks for {', '.join(unsure)}: no run of {least} is on record."
+        )
     return pl.concat(told), notes

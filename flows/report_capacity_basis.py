@@ -163,6 +163,11 @@ class Measured:
                 f"Growth is not steady: the later half of the window has {trend[0]:.2f} times the rows of the"
                 " earlier one. The forecast repeats the whole window."
             )
+        if 0 < self.episodes < plan.sure_rows:
+            told.append(
+                f"The lake is small: what a row takes is told from {self.episodes:,} episodes, which says little"
+                " of far larger lakes."
+            )
         if not self.recalled.calls:
             told.append("No recall is on record in the window: rates of recall are those of the scenarios.")
         if self.served.manifest is None:
@@ -222,9 +227,11 @@ def basis_of(job: Job, found: Measured) -> Basis:
         rates.text_growth(*found.texts), "power", "measured", "distinct texts, and so vectors, by episodes"
     )
     figures |= _vectors(found) | _index(found) | _use(job, found)
-    for step, per_second in found.work.select("step", "rows_per_second").iter_rows():
-        if step in NIGHT_ROWS and per_second:
-            figures[f"{step}_rows_per_second"] = Figure(per_second, "rows/s", "measured", "table runs")
+    told = found.work.select("step", "rows", "runs", "rows_per_second")
+    for step, rows, runs, per_second in told.iter_rows():
+        if step in NIGHT_ROWS and per_second and rows >= runs * job.policy.plan.sure_rows:
+            note = f"{runs} runs of {rows // runs:,} rows in the mean"
+            figures[f"{step}_rows_per_second"] = Figure(per_second, "rows/s", "measured", note)
     return Basis(job.policy, found.columns, found.sizes.files, curves(found.sizes.probes), figures)
 
 

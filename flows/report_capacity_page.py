@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from flows import charts
 from flows.charts_plots import lines
-from flows.html_pages import count, duration, render, share, size
+from flows.html_pages import count, duration, render, size
 from flows.present import table
 from transforms.planning.growth import ALL
 from transforms.planning.scenarios import PLANNING
@@ -205,13 +205,14 @@ def capacity_text(report: Report) -> str:
          count(row["nodes"]), count(row["cost"]), count(row["graph_nodes"]))
         for row in report.tables["scenarios"].to_dicts()
     ]  # fmt: skip
-    served = figures["index_rows"] / figures["episodes_ever"] if figures["episodes_ever"] else None
+    ever = figures["episodes_ever"]
+    served = f", {count(figures['index_rows'] / ever * 1_000)} a thousand episodes" if ever else ""
     held = f"{count(figures['episodes'])} episodes, {size(figures['bytes'])} in all: tables"
     each = f"bytes of an episode with all that comes of it {size(figures['bytes_per_episode'])}"
     parts = [
         f"{held} {size(figures['table_bytes'])}, live index {size(figures['index_bytes'])}",
         f"{each}, of a memory in the index {size(figures['index_bytes_per_row'])}",
-        f"{count(figures['index_rows'])} memories served, {share(served)} of the episodes that ever came",
+        f"{count(figures['index_rows'])} memories served{served}",
         *report.notes,
     ]
     if ahead:

@@ -45,7 +45,8 @@ def backlog(sources: Sources) -> list[Measure]:
     oldest = {name: _oldest_after(job, version) for name, version in seen.items()}
     told = [hours_since("landed_hours", landed.oldest_at, job.as_of)]
     told += [hours_since(name, at, job.as_of) for name, at in oldest.items()]
-    return [*told, _since_the_last_run(sources, is_waited=bool(landed.segments) or any(oldest.values()))]
+    is_waited = bool(landed.segments) or any(oldest.values())
+    return [*told, _since_the_last_night(sources, is_waited=is_waited)]
 
 
 def landing_segments(sources: Sources) -> Waiting:
@@ -72,13 +73,14 @@ def _oldest_after(job: Job, version: int) -> datetime | None:
     return first if isinstance(first, datetime) else None
 
 
-def _since_the_last_run(sources: Sources, *, is_waited: bool) -> Measure:
-    """A lake to which nothing comes needs no night: unchanged nights leave no trace."""
-    last = sources.runs.filter(pl.col("last_state") == "done")["last_at"].max()
+def _since_the_last_night(sources: Sources, *, is_waited: bool) -> Measure:
+    """A whole night ends with publishing. A lake to which nothing comes needs none, and one leaves no trace."""
+    ended = (pl.col("step") == "publish") & (pl.col("last_state") == "done")
+    last = sources.runs.filter(ended)["last_at"].max()
     if not isinstance(last, datetime):
-        return Measure("night_hours", None, "no run is on record")
+        return Measure("night_hours", None, "no whole night is on record")
     if not is_waited:
-        return Measure("night_hours", 0.0, f"nothing waits; last run {last:%Y-%m-%d %H:%M} UTC")
+        return Measure("night_hours", 0.0, f"nothing waits; the last one {last:%Y-%m-%d %H:%M} UTC")
     return hours_since("night_hours", last, sources.job.as_of)
 
 

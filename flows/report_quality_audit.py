@@ -79,12 +79,12 @@ def audited(job: Job, subject: Subject) -> Audit:
     counted = counted.sort(_USED, descending=[True, True, True, False])
     facts = _facts(job, subject, bucket)
     compared = counted.head(job.policy.metrics.audit_rows)
-    pairs = _pairs(job, bucket, compared)
+    pairs, shown = _pairs(job, bucket, compared)
     found = {
         **_lists(job, bucket, counted),
         "stale_by_why": audit.stale_by_why(audit.stale(counted, job.policy, job.as_of)),
         "next_by_month": audit.next_by_month(audit.upcoming(counted, job.policy, job.as_of)),
-        "near_duplicates": pairs.head(job.policy.metrics.audit_shown),
+        "near_duplicates": shown,
         "contradictions": _cut(job, audit.contradictions(facts, job.as_of)),
         "importance": audit.spread(counted, "importance"),
         "scores": audit.spread(counted, "score"),
@@ -131,21 +131,25 @@ def _recalls(job: Job, subject: Subject, bucket: int, memories: pl.DataFrame) ->
     return mine.select("memory_id", "is_used", "recalled_at").collect(engine="streaming")
 
 
-def _pairs(job: Job, bucket: int, memories: pl.DataFrame) -> pl.DataFrame:
-    """``PAIRS_SCHEMA``: memories that say nearly the same, the nearest first; retired ones are let be."""
+def _pairs(job: Job, bucket: int, memories: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Memories that say nearly the same (``crowding.PAIRS_SCHEMA``), retired ones apart; and what is shown.
+
+    That is ``PAIRS_SCHEMA``, equal texts and the nearest first, ``metrics.audit_shown`` of them.
+    """
     standing = memories.filter(pl.col("retired_at").is_null())
     held = read.texts(job, bucket, standing.select("tenant_id", "memory_id"), read.served_space(job))
     rows = held.sort("memory_id")
     near = crowding.near_pairs(
         rows["content_hash"].to_list(), rows["vector"].to_list(), job.policy.recall.duplicate_cosine
     )
-    left, right = (rows[near[side].to_list()] for side in ("left", "right"))
-    pairs = near.with_columns(
+    order = ("is_same_text", "cosine", "left", "right")
+    best = near.sort(order, descending=[True, True, False, False], nulls_last=True)
+    head = best.head(job.policy.metrics.audit_shown)
+    left, right = (rows[head[side].to_list()] for side in ("left", "right"))
+    named = head.with_columns(
         left=left["memory_id"], right=right["memory_id"], left_text=left["text"], right_text=right["text"]
     )
-    told = _cut(job, pairs.select(list(PAIRS_SCHEMA)).cast(PAIRS_SCHEMA))
-    return told.sort("is_same_text", "cosine", "left", "right", descending=[True, True, False, False],
-                     nulls_last=True)  # fmt: skip
+    return near, _cut(job, named.select(list(PAIRS_SCHEMA)).cast(PAIRS_SCHEMA))
 
 
 def _lists(job: Job, bucket: int, counted: pl.DataFrame) -> dict[str, pl.DataFrame]:

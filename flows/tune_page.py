@@ -11,7 +11,6 @@ from markupsafe import Markup
 from flows import charts, charts_plots
 from flows.html_pages import render
 from flows.tune_record import tune_record
-from transforms.policy import Policy
 from transforms.tuning.result import Tuning
 
 MOST_ROWS = 100
@@ -34,15 +33,14 @@ _GROUPS = {
 """Trials on a chart: group and colour."""
 
 
-def tune_html(result: Tuning, changes: Sequence[Mapping[str, Any]], policy: Policy | None = None) -> str:
+def tune_html(result: Tuning, changes: Sequence[Mapping[str, Any]]) -> str:
     """One page that opens offline; every number on it stands in ``tune_record``, which is ``tune.json``.
 
     Args:
         result: The search.
         changes: Answers before and after, from ``tune_changes.changed_answers``.
-        policy: The current one, see ``tune_record``.
     """
-    return record_html(tune_record(result, changes, policy))
+    return record_html(tune_record(result, changes))
 
 
 def record_html(record: Mapping[str, Any]) -> str:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from flows.html_pages import UNKNOWN
+from flows.html_pages import UNKNOWN, duration
 from flows.report_files import plain_rows
-from transforms.policy import Policy
-from transforms.tuning.knobs import HALF_LIVES, WEIGHTS, told, value_of
+from transforms.tuning.knobs import HALF_LIVES, WEIGHTS, told
 from transforms.tuning.result import METRICS, Gain, Measured, Span, Tuning
 
 MOST_POINTS = 400
 """Trials that a chart shows; Parquet holds all."""
 MEASURES = (*METRICS, "tokens", "lost")
+_LIFETIMES = "retention.by_kind_seconds."
 _SHOWN = ("trial", "quality", "tokens", "index_rows", "index_bytes")
 
 
-def tune_record(
-    result: Tuning, changes: Sequence[Mapping[str, Any]], policy: Policy | None = None
-) -> dict[str, Any]:
+def tune_record(result: Tuning, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What ``tune.json`` holds: all but the trials, of which it has the front and those that are drawn.
 
     Args:
         result: The search.
         changes: Answers before and after, from ``tune_changes.changed_answers``.
-        policy: The current one, for what it says under keys that were not tried but change with them, as
-            weights do; None: that is not told.
 
     Returns:
         Plain values: instants in ISO 8601, policy values as numbers or text, "never" for none.
@@ -55,13 +52,13 @@ def tune_record(
         "spans": {"train": _span(result.train), "test": _span(result.test)},
         "current": _measured(result.current),
         "best": _measured(result.best),
-        "changes": _changes(result, policy),
+        "changes": _changes(result),
         "measures": _measures(result),
         "finalists": _with_changes(result, result.finalists),
         "pareto": _with_changes(result, _front(result)),
         "drawn": plain_rows(drawn_trials(trials)),
-        "knobs": plain_rows(result.knobs),
-        "sweep": plain_rows(result.sweep),
+        "knobs": _retold(result.knobs, ("at_most", "held")),
+        "sweep": _retold(result.sweep, ("told",)),
         "heat": plain_rows(result.heat),
         "heat_kind": result.heat_kind,
         "heat_best": _place(result, result.best.trial),
@@ -115,7 +112,7 @@ def _span(span: Span) -> dict[str, Any]:
 def _measured(policy: Measured) -> dict[str, Any]:
     return {
         "trial": policy.trial,
-        "changes": {key: told(value) for key, value in policy.changes.items()},
+        "changes": {key: _told(key, value) for key, value in policy.changes.items()},
         "train": _finite(policy.train),
         "test": _finite(policy.test),
         "index_rows": policy.index_rows,
@@ -123,17 +120,28 @@ def _measured(policy: Measured) -> dict[str, Any]:
     }
 
 
-def _changes(result: Tuning, policy: Policy | None) -> list[dict[str, str]]:
+def _changes(result: Tuning) -> list[dict[str, str]]:
     """What the best policy changes, key by key."""
     now = result.trials.row(by_predicate=pl.col("trial") == result.current.trial, named=True)
-    found = []
-    for key, value in sorted(result.best.changes.items()):
-        held = UNKNOWN
-        if key in now:
-            held = told(now[key])
-        elif policy is not None:
-            held = told(value_of(policy, key))
-        found.append({"key": key, "current": held, "best": told(value)})
+    return [
+        {"key": key, "current": _told(key, now[key]) if key in now else UNKNOWN, "best": _told(key, value)}
+        for key, value in sorted(result.best.changes.items())
+    ]
+
+
+def _told(key: str, value: Any) -> str:
+    """A value as text; a lifetime in days or hours instead of millions of seconds."""
+    is_lifetime = key.endswith("_seconds") or key.startswith(_LIFETIMES)
+    return duration(value).replace("\u00a0", " ") if is_lifetime and value is not None else told(value)
+
+
+def _retold(rows: pl.DataFrame, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows by key whose values are text already: lifetimes of them in days or hours."""
+    found = plain_rows(rows)
+    for row in found:
+        for name in columns:
+            is_number = row[name] is not None and re.fullmatch(r"[\d.e+-]+", row[name])
+            row[name] = _told(row["key"], float(row[name])) if is_number else row[name]
     return found
 
 
@@ -156,7 +164,7 @@ def _with_changes(result: Tuning, rows: pl.DataFrame) -> list[dict[str, Any]]:
     found = []
     for row in plain_rows(rows):
         mine = values[row["trial"]]
-        found.append(row | {"changes": {k: told(mine[k]) for k in result.keys if mine[k] != now[k]}})
+        found.append(row | {"changes": {k: _told(k, mine[k]) for k in result.keys if mine[k] != now[k]}})
     return found
 
 

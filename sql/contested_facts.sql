@@ -1,7 +1,6 @@
 -- purpose: facts that are believed at an instant although another fact of the same slot is, too; none may be
 -- input: facts(tenant_id, owner, fact_id, subject_key, predicate, aspect, valid_from, valid_until,
--- recorded_at,
--- retired_at, revision, is_removed)
+-- recorded_at, retired_at, revision, is_removed)
 -- input: single_valued(predicate)
 -- parameter: as_of TIMESTAMPTZ, what was recorded later is not seen
 -- output: tenant_id VARCHAR, fact_id VARCHAR, predicate VARCHAR, slot BIGINT

@@ -13,7 +13,7 @@ with
     known as (select * from costs where as_of_at > $after and as_of_at <= $until),
     states as (select run_id, max(state) as state from runs group by run_id)
 select
-    strftime(known.as_of_at, '%Y-%m') as month,
+    left(known.as_of_at::date::varchar, 7) as month,
     known.as_of_at::date as "day",
     known.as_of_at,
     known.run_id,

@@ -3,8 +3,7 @@
 -- parameter: since TIMESTAMPTZ, runs that reasoned after this instant are counted
 -- parameter: as_of TIMESTAMPTZ, later runs are not seen
 -- output: step VARCHAR, runs BIGINT, failed BIGINT, rows_out BIGINT, seconds DOUBLE, last_state VARCHAR,
--- last_error VARCHAR,
--- last_at TIMESTAMP WITH TIME ZONE
+-- last_error VARCHAR, last_at TIMESTAMP WITH TIME ZONE
 -- source: flows/job.py writes the ledger; a run that changed nothing is not in it
 with
     known as (select * from runs where as_of_at <= $as_of),

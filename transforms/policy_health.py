@@ -159,7 +159,7 @@ class HealthPolicy(Section):
     unpublished_hours_fail: float = Field(50.0, ge=0, le=1_000_000)
     """From here on check `backlog` fails."""
     night_hours_warn: float = Field(26.0, ge=0, le=1_000_000)
-    """Time since the last run, where something waits for one."""
+    """Time since the last whole night, where something waits for one."""
     night_hours_fail: float = Field(50.0, ge=0, le=1_000_000)
     """From here on check `backlog` fails."""
     failed_erasures_warn: float = Field(1.0, ge=0, le=1_000_000_000_000)

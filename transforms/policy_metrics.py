@@ -17,9 +17,9 @@ class MetricsPolicy(Section):
     crowding_calls: int = Field(500, ge=1, le=1_000_000)
     """Most answers in which near-identical memories are looked for, evenly spread over the window."""
     score_rows: int = Field(200_000, ge=1, le=1_000_000_000)
-    """Memories about that the spread of retention scores is told from; of more, a fair sample."""
+    """The spread of retention scores is told from about so many memories; of more, from a fair sample."""
     audit_rows: int = Field(5_000, ge=2, le=100_000)
-    """Most memories of one person that are compared with each other; of more, those most often served."""
+    """Most memories of one person that are compared with each other; of more, those used and served most."""
     audit_shown: int = Field(1_000, ge=1, le=1_000_000)
     """Most rows of each list of an audit."""
     audit_chars: int = Field(200, ge=10, le=100_000)

@@ -84,6 +84,18 @@ class PlanPolicy(Section):
     """Share of a core that is planned for; the rest is room for bursts."""
     parallel_ratio: float = Field(0.7, gt=0, le=1)
     """What each core that a night has beyond those it was measured on adds, as a share of a core."""
+    sure_rows: int = Field(10_000, ge=1, le=10**9)
+    """Rows from which a run shows how fast a step is, and a lake what a row takes."""
+    ingest_rows_per_second: float = Field(36_000.0, gt=0, le=10**9)
+    """Where no such run is on record, as the next four: `benchmarks night`, 1,000,000 rows on two cores."""
+    embed_rows_per_second: float = Field(9_800.0, gt=0, le=10**9)
+    """With the local model."""
+    consolidate_rows_per_second: float = Field(2_200.0, gt=0, le=10**9)
+    """By rule (`benchmarks sleep`)."""
+    publish_rows_per_second: float = Field(17_000.0, gt=0, le=10**9)
+    """Of the whole index: a generation is built anew."""
+    retain_rows_per_second: float = Field(69_000.0, gt=0, le=10**9)
+    """Of the rows that are judged (`benchmarks forgetting`, 10,000,000 rows)."""
     night_seconds: int = Field(28_800, ge=60, le=86_400)
     """Time that a night may take."""
     node_cores: int = Field(16, ge=1, le=10_000)

@@ -251,3 +251,14 @@ def test_whatever_a_name_holds_it_is_text_and_never_markup(name: str) -> None:
     assert tags <= {"svg", "g", "rect", "path", "text", "line"}
     (front,) = places(svg, "path", "mark-line")
     assert len(re.findall("[ML]", front["d"])) == 2
+
+
+def test_a_narrow_chart_is_drawn_narrow_with_text_of_the_same_size() -> None:
+    def drawn(wide: int) -> tuple[float, set[str]]:
+        svg = lines(WEEKS, "at", "quality", title="t", unit="u", axis="a", series="policy", wide=wide)
+        width = float(re.findall(r'<svg[^>]* width="([\d.]+)"', svg)[0])
+        return width, set(re.findall(r'font-size="([^"]+)"', svg))
+
+    narrow, usual = drawn(430), drawn(620)
+    assert usual[0] - narrow[0] == pytest.approx(190, abs=2)
+    assert narrow[1] == usual[1]

@@ -287,8 +287,8 @@ def test_calls_that_wait_for_the_night_are_in_it(tmp_path: Path) -> None:
 
 
 def test_memories_of_nearly_the_same_words_are_near_by_their_vectors(tmp_path: Path) -> None:
-    words = ("the red kiln stands in the old harbour of Graz", "the red kiln stands in the old harbour of Graz now",
-             "tea at nine with the neighbours")  # fmt: skip
+    near = "the red kiln stands in the old harbour of Graz"
+    words = (near, f"{near} now", "tea at nine with the neighbours")
     lake = published(tmp_path, [{"content": text} for text in words])
     report = quality(job_now(lake), Subject("t", user="u"))
     ((left, right, cosine, is_same),) = rows(

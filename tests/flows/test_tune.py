@@ -155,6 +155,12 @@ def test_trials_that_break_a_constraint_are_kept_and_never_best(
     assert trials.filter(~pl.col("is_feasible"))["tokens"].min() > 100
     assert trials.filter("is_feasible")["recall.default_k"].unique().to_list() == [4.0]
     assert trials.filter("is_best")["tokens"].item() <= 100
+    # Fewer rows cost quality: what stands below the fourth place is not given.
+    by_k = trials.group_by(LIFE, RECENCY).agg(pl.col("quality").sort_by("recall.default_k"))
+    both = by_k.filter(pl.col("quality").list.len() == 2)["quality"].to_list()
+    assert len(both) > 40
+    assert all(four <= ten for four, ten in both)
+    assert sum(four < ten for four, ten in both) > 30
     assert trials.filter("is_pareto")["tokens"].max() <= 100
     assert any("does not keep the constraints itself" in warning for warning in found["warnings"])
 

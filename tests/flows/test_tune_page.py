@@ -16,7 +16,6 @@ from flows.html_pages import UNKNOWN, count, instant, share, size
 from flows.tune_page import record_html, tune_html
 from flows.tune_record import MOST_POINTS, by_week, drawn_trials, tune_record
 from tests.flows.tuned import KEYS, LIFE, RECENCY, START, answers, trials, tuning, weeks
-from transforms.policy import Policy
 from transforms.tuning import result
 
 
@@ -115,13 +114,25 @@ def test_changes_are_told_from_what_to_what() -> None:
     assert "never" in parsed(tune_html(never, [])).text
 
 
-def test_a_key_that_changes_untried_is_told_from_the_current_policy() -> None:
+def test_a_key_that_no_trial_has_is_told_as_not_stated() -> None:
     best = result.Measured(1, {"recall.weights.type": 0.1}, {"ndcg": 0.5}, {"ndcg": 0.5})
-    told = tuning(best=best)
-    assert tune_record(told, [], Policy())["changes"] == [
-        {"key": "recall.weights.type", "current": "0.15", "best": "0.1"}
+    told = tune_record(tuning(best=best), [])["changes"]
+    assert told == [{"key": "recall.weights.type", "current": UNKNOWN, "best": "0.1"}]
+
+
+def test_lifetimes_are_told_in_days_and_hours() -> None:
+    life, kind = "retention.medium_term_seconds", "retention.by_kind_seconds.fact"
+    tried = trials().with_columns(pl.lit(7_776_000.0).alias(life), pl.lit(None, pl.Float64).alias(kind))
+    best = result.Measured(1, {life: 172_800.0, kind: 3_600}, {"ndcg": 0.5}, {"ndcg": 0.5})
+    knobs = pl.DataFrame([(life, 0.1, 0.5, 0.6, "never", "7.776e+06")], result.KNOBS, orient="row")
+    sweep = pl.DataFrame([(life, 7_776_000.0, "7.776e+06", 0.6, True)], result.SWEEP, orient="row")
+    told = tune_record(tuning(trials=tried, keys=(life, kind), best=best, knobs=knobs, sweep=sweep), [])
+    assert told["changes"] == [
+        {"key": kind, "current": "never", "best": "1 h"},
+        {"key": life, "current": "90 days", "best": "2 days"},
     ]
-    assert tune_record(told, [])["changes"][0]["current"] == UNKNOWN
+    assert (told["knobs"][0]["at_most"], told["knobs"][0]["held"]) == ("never", "90 days")
+    assert (told["sweep"][0]["value"], told["sweep"][0]["told"]) == (7_776_000.0, "90 days")
 
 
 def test_trials_of_the_front_say_what_they_change() -> None:

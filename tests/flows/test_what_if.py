@@ -25,6 +25,7 @@ from lake import tables
 from lake.rights import standing
 from tests.flows.lakes import Command, job_on
 from tests.flows.test_report_compliance import numbers_of, parsed
+from tests.lake.crypto.sealed import sealed_job
 from tests.lake.made import frame
 from tests.lake.online.recalls import ME, job_now, logging, published
 from tests.transforms.forgetting.plain import recall
@@ -218,6 +219,14 @@ def test_recalls_that_no_night_has_folded_count(tmp_path: Path) -> None:
     reader.flush()
     regret = asked_what_if(job_now(lake), BRIEF).figures["regret"]
     assert (regret["given"]["uses"], regret["used"]["uses"]) == (2, 1)
+
+
+def test_an_encrypted_lake_gives_the_same_answer(tmp_path: Path, answer: WhatIf) -> None:
+    sealed = replace(sealed_job(tmp_path), as_of=NIGHT)
+    fill(sealed)
+    found = asked_what_if(sealed, BRIEF)
+    for name, rows in answer.tables.items():
+        assert found.tables[name].equals(rows), name
 
 
 def test_the_page_is_one_file_that_fetches_nothing_and_escapes_all(written: Path) -> None:

@@ -33,8 +33,14 @@ CROWDING_SCHEMA = pl.Schema(
     }
 )
 _BLOCK = 1_024
+_DIGITS = 6
+"""Of a cosine that is shown: so much of it is the same whatever rows stand beside."""
+_ANSWER_ROWS = 100
+"""Rows of an answer that are compared, the best ones."""
+_PAIRS = 65_536
+"""Pairs whose cosine is computed at once."""
 _SLACK = 1e-4
-"""By how much a product of float32 matrices may miss a cosine; what it finds is computed again."""
+"""By how much a product of float32 matrices may miss a cosine; a closer one is computed again."""
 
 
 def sampled(calls: pl.DataFrame, count: int) -> pl.DataFrame:
@@ -64,28 +70,29 @@ def near_pairs(
     """
     unit = _matrix(vectors)
     codes = _codes(hashes)
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    has_vector = np.einsum("nd,nd->n", unit, unit) > 0
+    found = [pl.DataFrame(schema=PAIRS_SCHEMA)]
     for start in range(0, len(codes), _BLOCK):
         block = slice(start, min(start + _BLOCK, len(codes)))
-        alike = (codes[block, None] == codes[None, start:]) & (codes[block, None] >= 0)
-        alike |= unit[block] @ unit[start:].T > cosine - _SLACK
-        left, right = np.nonzero(np.triu(alike, 1))
-        found.append((left + start, right + start))
-    if not found:
-        return pl.DataFrame(schema=PAIRS_SCHEMA)
-    left, right = (np.concatenate(side) for side in zip(*found, strict=True))
-    near = np.minimum(np.einsum("nd,nd->n", unit[left], unit[right], dtype=np.float64), 1.0)
-    same = (codes[left] == codes[right]) & (codes[left] >= 0)
-    has_vector = np.einsum("nd,nd->n", unit, unit) > 0
-    pairs = pl.DataFrame({"left": left, "right": right, "cosine": near, "is_same_text": same})
-    is_told = pl.Series(has_vector[left] & has_vector[right])
-    told = pairs.with_columns(cosine=pl.when(is_told).then("cosine"))
-    near_by = (pl.col("cosine") > cosine).fill_null(False)
-    return told.filter(near_by | pl.col("is_same_text")).cast(PAIRS_SCHEMA).sort("left", "right")
+        same = (codes[block, None] == codes[None, start:]) & (codes[block, None] >= 0)
+        products = unit[block] @ unit[start:].T
+        left, right = np.nonzero(np.triu(same | (products > cosine - _SLACK), 1))
+        near = products[left, right].astype(np.float64)
+        is_same, left, right = same[left, right], left + start, right + start
+        close = np.flatnonzero(np.abs(near - cosine) <= _SLACK)
+        near[close] = _cosines(unit, left[close], right[close])
+        pairs = pl.DataFrame({"left": left, "right": right, "cosine": near, "is_same_text": is_same})
+        is_told = pl.Series(has_vector[left] & has_vector[right])
+        told = pairs.with_columns(
+            cosine=pl.when(is_told).then(pl.col("cosine").clip(upper_bound=1.0).round(_DIGITS))
+        )
+        is_near = (pl.col("cosine") > cosine).fill_null(False)
+        found.append(told.filter(is_near | pl.col("is_same_text")).cast(PAIRS_SCHEMA))
+    return pl.concat(found)
 
 
 def answers(rows: pl.DataFrame, cosine: float) -> pl.DataFrame:
-    """Near pairs in each answer of two rows or more.
+    """Near pairs among the best hundred rows of each answer of two rows or more.
 
     Args:
         rows: ``tenant_id``, ``call_id``, ``rank``, ``content_hash`` and ``vector`` of rows that were
@@ -97,7 +104,8 @@ def answers(rows: pl.DataFrame, cosine: float) -> pl.DataFrame:
     """
     ordered = rows.sort("tenant_id", "call_id", "rank", "content_hash")
     found = []
-    for (tenant, call), part in ordered.group_by(["tenant_id", "call_id"], maintain_order=True):
+    for (tenant, call), whole in ordered.group_by(["tenant_id", "call_id"], maintain_order=True):
+        part = whole.head(_ANSWER_ROWS)
         if part.height > 1:
             pairs = near_pairs(part["content_hash"].to_list(), part["vector"].to_list(), cosine)
             found.append((tenant, call, part.height, pairs.height, pairs["right"].n_unique()))
@@ -124,6 +132,17 @@ def _matrix(vectors: Sequence[Sequence[float] | None]) -> NDArray[np.float32]:
         if vector is not None and lengths[place] == width:
             made[place] = vector
     return made
+
+
+def _cosines(
+    unit: NDArray[np.float32], left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Cosine of each pair in double precision, some at a time: many rows alike are very many pairs."""
+    found = np.empty(len(left))
+    for start in range(0, len(left), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        found[part] = np.einsum("nd,nd->n", unit[left[part]], unit[right[part]], dtype=np.float64)
+    return found
 
 
 def _codes(hashes: Sequence[str | None]) -> NDArray[np.int64]:

@@ -160,7 +160,7 @@ MEASURES: dict[str, Kind] = {
         "backlog", "Age of the oldest episode not published", "hours", "Run slowwave publish."
     ),
     "night_hours": Kind(
-        "backlog", "Time since the last run, where something waits", "hours",
+        "backlog", "Time since the last whole night, where something waits", "hours",
         "See why the schedule does not run: cron, or the Prefect worker.",
     ),
     "failed_erasures": Kind(

@@ -58,48 +58,35 @@ def needs(scenario: Scenario, basis: Basis) -> pl.DataFrame:
 
 def _readers(sheet: Sheet, scenario: Scenario, basis: Basis, served: float) -> tuple[float, float]:
     """Cores and memory of one set of readers."""
+    cores = _cores(sheet, scenario, basis, served)
+    wanted = float(scenario.concurrency or 0) / basis["reader_callers"]
+    most = max(1, math.ceil(cores), math.ceil(wanted))
+    how = "one a core, or as many as the searches at once need"
+    readers = sheet.add("recall", "reader processes", most, "processes", how)
+    how = "reader processes x resident bytes of a reader, whatever the size of the index"
+    memory = sheet.add("recall", "memory", readers * basis["reader_bytes"], "bytes", how)
+    sets = 1 + scenario.replicas
+    sheet.add("recall", "memory with replicas", memory * sets, "bytes", f"memory x {sets}")
+    if not is_in_own_table(scenario, basis, served):
+        _held_scopes(sheet, scenario, basis, served, readers)
+    return cores, memory
+
+
+def _cores(sheet: Sheet, scenario: Scenario, basis: Basis, served: float) -> float:
+    """Cores that searches take at peak."""
     mean = scenario.agents * scenario.recalls_per_minute / MINUTE_SECONDS
     ratio = scenario.peak_ratio if scenario.peak_ratio is not None else basis["peak_ratio"]
-    peak = sheet.add(
-        "recall",
-        "searches a second",
-        mean * ratio,
-        "searches/s",
-        f"agents x recalls a minute / 60 x {ratio:.3g} at peak",
-    )
+    how = f"agents x recalls a minute / 60 x {ratio:.3g} at peak"
+    peak = sheet.add("recall", "searches a second", mean * ratio, "searches/s", how)
     is_own = is_in_own_table(scenario, basis, served)
     wider = _wider(scenario, basis)
     spent = basis["large_search_cpu_seconds" if is_own else "search_cpu_seconds"] * wider
     of = "of a large scope" if is_own else "whose scope is not held"
     of += f", {wider:.3g} times for longer vectors" if wider > 1 else ""
-    per_core = sheet.add(
-        "recall",
-        "searches a second of a core",
-        basis["busy_ratio"] / spent,
-        "searches/s",
-        f"busy share / {spent:.3g} processor seconds of a search {of}",
-    )
-    cores = sheet.add("recall", "cores", peak / per_core, "cores", "searches a second / those of a core")
-    wanted = float(scenario.concurrency or 0) / basis["reader_callers"]
-    readers = sheet.add(
-        "recall",
-        "reader processes",
-        max(1, math.ceil(cores), math.ceil(wanted)),
-        "processes",
-        "one a core, or as many as the searches at once need",
-    )
-    memory = sheet.add(
-        "recall",
-        "memory",
-        readers * basis["reader_bytes"],
-        "bytes",
-        "reader processes x resident bytes of a reader, whatever the size of the index",
-    )
-    sets = 1 + scenario.replicas
-    sheet.add("recall", "memory with replicas", memory * sets, "bytes", f"memory x {sets}")
-    if not is_own:
-        _held_scopes(sheet, scenario, basis, served, readers)
-    return cores, memory
+    how = f"busy share / {spent:.3g} processor seconds of a search {of}"
+    each = basis["busy_ratio"] / spent
+    per_core = sheet.add("recall", "searches a second of a core", each, "searches/s", how)
+    return sheet.add("recall", "cores", peak / per_core, "cores", "searches a second / those of a core")
 
 
 def _wider(scenario: Scenario, basis: Basis) -> float:
@@ -113,21 +100,11 @@ def _held_scopes(sheet: Sheet, scenario: Scenario, basis: Basis, served: float, 
     vector = vector_bytes(round(scenario.dimensions or basis["dimensions"]), scenario.quantisation).searched
     now = vector_bytes(round(basis["dimensions"]), "float16").searched
     row = max(0.0, basis["held_row_bytes"] - now) + vector
-    scope = sheet.add(
-        "recall",
-        "memory of one held scope",
-        served / scenario.agents * row,
-        "bytes",
-        "memories served / agents x bytes of a held row; inside the resident bytes",
-    )
+    how = "memories served / agents x bytes of a held row; inside the resident bytes"
+    scope = sheet.add("recall", "memory of one held scope", served / scenario.agents * row, "bytes", how)
     if scope:
-        sheet.add(
-            "recall",
-            "scopes that are held",
-            readers * basis["view_bytes"] / scope,
-            "scopes",
-            "reader processes x memory for scopes / memory of one; others are read when asked for",
-        )
+        how = "reader processes x memory for scopes / memory of one; others are read when asked for"
+        sheet.add("recall", "scopes that are held", readers * basis["view_bytes"] / scope, "scopes", how)
 
 
 def _night(sheet: Sheet, scenario: Scenario, basis: Basis, served: float) -> float:
@@ -138,90 +115,67 @@ def _night(sheet: Sheet, scenario: Scenario, basis: Basis, served: float) -> flo
     for step, of in NIGHT_ROWS.items():
         speed = basis.figures.get(f"{step}_rows_per_second")
         if speed is not None and speed.value:
-            spent += sheet.add(
-                "night", step, rows[of] / speed.value, "seconds", f"{told[of]} / rows a second"
-            )
+            how = f"{told[of]} / rows a second"
+            spent += sheet.add("night", step, rows[of] / speed.value, "seconds", how)
     cores, had = basis["node_cores"], basis["measured_cores"]
-    gain = max(1.0, 1 + basis["parallel_ratio"] * (cores - had) / had) if cores > had else cores / had
-    return sheet.add(
-        "night",
-        f"night on {cores:g} cores",
-        spent / gain,
-        "seconds",
-        f"sum of the steps / {gain:.3g}: measured on {had:g} cores, each further one adds"
-        f" {basis['parallel_ratio']:g}",
-    )
+    gain = 1 + basis["parallel_ratio"] * (cores - had) / had if cores > had else cores / had
+    how = f"sum of the steps / {gain:.3g}: measured on {had:g} cores, each further one adds"
+    how += f" {basis['parallel_ratio']:g}"
+    return sheet.add("night", f"night on {cores:g} cores", spent / gain, "seconds", how)
 
 
 def _nodes(
     sheet: Sheet, scenario: Scenario, basis: Basis, cores: float, memory: float, live: float, night: float
 ) -> float:
     usable = basis["usable_ratio"]
-    disk = sheet.add(
-        "nodes", "disk of a set of readers", live * COPIES, "bytes", "the live generation and the next"
-    )
+    how = "the live generation and the next"
+    disk = sheet.add("nodes", "disk of a set of readers", live * COPIES, "bytes", how)
     by = {
         "cores": cores / basis["node_cores"],
         "memory": memory / (basis["node_memory_bytes"] * usable),
         "disk": disk / (basis["node_disk_bytes"] * usable),
     }
     for name, value in by.items():
-        sheet.add("nodes", f"nodes by {name}", value, "nodes", f"{name} / usable {name} of a node")
-    each = max(1, math.ceil(max(by.values())))
+        share = "" if name == "cores" else "usable "
+        sheet.add("nodes", f"nodes by {name}", value, "nodes", f"{name} / {share}{name} of a node")
     sets = 1 + scenario.replicas
-    readers = sheet.add(
-        "nodes",
-        "nodes of readers",
-        each * sets,
-        "nodes",
-        f"the largest, rounded up, x {sets} (one and {scenario.replicas} replicas)",
-    )
-    nights = sheet.add(
-        "nodes",
-        "nodes of the night",
-        max(1, math.ceil(night / basis["night_seconds"])),
-        "nodes",
-        "night / time it may take; lakes or tenants are shared out between nodes",
-    )
+    how = f"the largest, rounded up, x {sets} (one and {scenario.replicas} replicas)"
+    each = max(1, math.ceil(max(by.values())))
+    readers = sheet.add("nodes", "nodes of readers", each * sets, "nodes", how)
+    how = "night / time it may take, rounded up; tenants are shared out between lakes where it is more than 1"
+    most = max(1, math.ceil(night / basis["night_seconds"]))
+    nights = sheet.add("nodes", "nodes of the night", most, "nodes", how)
     return sheet.add("nodes", "nodes", readers + nights, "nodes", "readers + night")
 
 
+def _requests(sheet: Sheet, scenario: Scenario, basis: Basis, live: float) -> tuple[float, float]:
+    """Writing and reading requests to the object store, a month."""
+    minutes = scenario.agents * DAY_SECONDS / MINUTE_SECONDS * MONTH_DAYS
+    how = "one a write where the lake is an object store; none on a disk"
+    landed = minutes * scenario.writes_per_minute
+    writes = sheet.add("requests", "writing requests a month", landed, "requests", how)
+    copied = live / basis.policy.plan.transfer_bytes * (1 + scenario.replicas) * MONTH_DAYS
+    how = (
+        f"a generation copied to each set of readers a night, {basis.policy.plan.transfer_bytes:,} bytes each"
+    )
+    reads = sheet.add("requests", "reading requests a month", copied, "requests", how)
+    how = "recalls a month x reads of a scope that is not held"
+    far = minutes * scenario.recalls_per_minute * basis["scope_reads"]
+    sheet.add("requests", "reading requests a month if readers had no disk", far, "requests", how)
+    return writes, reads
+
+
 def _costs(sheet: Sheet, scenario: Scenario, basis: Basis, stored: float, live: float, nodes: float) -> None:
-    sets = 1 + scenario.replicas
-    landed = scenario.agents * scenario.writes_per_minute * DAY_SECONDS / MINUTE_SECONDS * MONTH_DAYS
-    writes = sheet.add(
-        "requests",
-        "writing requests a month",
-        landed,
-        "requests",
-        "one a write where the lake is an object store; none on a disk",
-    )
-    reads = sheet.add(
-        "requests",
-        "reading requests a month",
-        live / basis.policy.plan.transfer_bytes * sets * MONTH_DAYS,
-        "requests",
-        "a generation copied to each set of readers a night, by 8 MiB",
-    )
-    if_far = scenario.agents * scenario.recalls_per_minute * DAY_SECONDS / MINUTE_SECONDS * MONTH_DAYS
-    sheet.add(
-        "requests",
-        "reading requests a month if readers had no disk",
-        if_far * basis["scope_reads"],
-        "requests",
-        "recalls a month x reads of a scope that is not held",
-    )
+    writes, reads = _requests(sheet, scenario, basis, live)
+    disk = live * COPIES * (1 + scenario.replicas)
+    asked = writes * basis["writes_price"] + reads * basis["reads_price"]
     parts = {
         "object store": (stored / GB * basis["object_month_price"], "GB x price"),
-        "disks of readers": (live * COPIES * sets / GB * basis["disk_month_price"], "GB x price"),
+        "disks of readers": (disk / GB * basis["disk_month_price"], "GB x price"),
         "nodes": (nodes * basis["node_month_price"], "nodes x price"),
-        "requests": (
-            (writes * basis["writes_price"] + reads * basis["reads_price"]) / MILLION,
-            "millions x price",
-        ),
+        "requests": (asked / MILLION, "millions x price"),
     }
     for name, (value, formula) in parts.items():
         sheet.add("cost", f"cost of {name}", value, "a month", formula)
-    sheet.add(
-        "cost", "cost", sum(value for value, _ in parts.values()), "a month", "all of these; prices are yours"
-    )
+    whole = sum(value for value, _ in parts.values())
+    sheet.add("cost", "cost", whole, "a month", "all of these; prices are yours")

@@ -72,12 +72,14 @@ class Answers:
 
     Attributes:
         tokens: float64 (C, P), once every part is filled; NaN where a candidate's are not known at all.
+        rows: float64 (C, P), likewise: how many candidates the answer holds, of those that are there.
     """
 
     def __init__(self, block: Block, tokens: Floats, limits: Limits, policies: Whole) -> None:
         self._held = np.where(block.is_there, tokens[block.rows], 0.0)
         self._most_rows, self._most_tokens = limits.of(block.calls, policies)
         self.tokens = np.empty((len(block.calls), len(policies)))
+        self.rows = np.empty_like(self.tokens)
 
     def fill(self, keys: Floats, part: slice) -> None:
         """See how long the answers of some calls of the block are.
@@ -95,6 +97,7 @@ class Answers:
         last = np.clip(taken, 1, totals.shape[2]).astype(np.int64) - 1
         reached = np.take_along_axis(totals, last[..., None], axis=2)[..., 0]
         found = np.where(taken > 0, reached, 0.0)
+        self.rows[part] = taken
         self.tokens[part] = np.where(np.isnan(held).any(axis=1)[:, None], np.nan, found)
 
 

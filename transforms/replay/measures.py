@@ -53,6 +53,7 @@ class _Task:
     metric_at: int
     measures: tuple[str, ...]
     block_bytes: int
+    is_cut: bool
 
 
 def replayed(
@@ -65,6 +66,7 @@ def replayed(
     block_bytes: int,
     measures: Collection[str] = MEASURES,
     threads: int = 2,
+    is_cut: bool = False,
 ) -> Replayed:
     """Measures of policies on the labelled calls of a replay.
 
@@ -87,6 +89,8 @@ def replayed(
         block_bytes: Most memory that a block works in; each thread holds one.
         measures: Which of ``MEASURES``; ``tokens`` costs about as much as all others together.
         threads: Blocks measured at a time.
+        is_cut: Whether no place counts either that lies beyond the answer: its rows, or its budget. For
+            policies that change these, which would cost nothing otherwise.
 
     Raises:
         UsageError: ``metric_at`` is below 1, or a measure is unknown.
@@ -102,7 +106,8 @@ def replayed(
     settings, agents = settings_of(replay, policies)
     labels = labels_of(replay)
     limits = limits_of(replay, policies)
-    task = _Task(replay, labels, ideal_gains(replay, metric_at), limits, metric_at, names, block_bytes)
+    ideal = ideal_gains(replay, metric_at)
+    task = _Task(replay, labels, ideal, limits, metric_at, names, block_bytes, is_cut)
     portions = by_weights(replay, calls, agents)
     width = width_of(replay, calls, block_bytes)
     with ThreadPoolExecutor(threads) as pool:
@@ -150,14 +155,15 @@ def _measured(task: _Task, group: Group, agent: int, calls: Whole, scratch: Scra
     block = block_of(replay, calls, group.state, group.alive)
     scorer = Scorer(block, group, agent, TIE)
     places = Places(block, task.labels, width, task.metric_at) if set(task.measures) & _PLACED else None
-    answers = Answers(block, replay.tokens, task.limits, group.places) if "tokens" in task.measures else None
+    has_answers = "tokens" in task.measures or (task.is_cut and places is not None)
+    answers = Answers(block, replay.tokens, task.limits, group.places) if has_answers else None
     for part in slices(block, width, task.block_bytes) if places or answers else ():
         keys = scorer.keys(part, scratch)
         if places:
             places.count(keys, part)
         if answers:
             answers.fill(keys, part)
-    found = places.measures() if places else {}
+    found = places.measures(answers.rows if answers and task.is_cut else None) if places else {}
     if places:
         found["ndcg"] /= task.ideal[calls][:, None]
     if answers:

@@ -92,8 +92,12 @@ class Places:
                 found += _better(held[:, begin : begin + _BYTE], own)
             self._better[labels] = found
 
-    def measures(self) -> dict[str, Floats]:
-        """``ndcg`` (not yet over the best possible), ``recall``, ``mrr`` and ``hit``; float64 (C, P) each."""
+    def measures(self, rows: Floats | None = None) -> dict[str, Floats]:
+        """``ndcg`` (not yet over the best possible), ``recall``, ``mrr`` and ``hit``; float64 (C, P) each.
+
+        Args:
+            rows: float64 (C, P): of the answers; places beyond do not count. None: all up to metric_at do.
+        """
         shape, most = (len(self._counts), self._better.shape[1]), self._metric_at
         gained, within, best = np.zeros(shape), np.zeros(shape), np.full(shape, most)
         discount = discounts(most)
@@ -102,6 +106,8 @@ class Places:
             labels = self._starts[mine] + number
             better = np.minimum(self._better[labels], most)
             better[~self._block.is_there[mine, self._places[labels]]] = most
+            if rows is not None:
+                better[better >= rows[mine]] = most
             gained[mine] += self._gains[labels][:, None] * discount[better]
             within[mine] += better < most
             best[mine] = np.minimum(best[mine], better)

@@ -54,6 +54,8 @@ class Bench:
         replay: The calls as arrays.
         past: Which of the candidates would have been there.
         portion: Policies measured together.
+        is_cut: Whether places beyond an answer's own length count for nothing, as they must where policies
+            differ in how long answers are.
     """
 
     calls: Calls
@@ -61,9 +63,10 @@ class Bench:
     replay: Replay
     past: Past
     portion: int
+    is_cut: bool
 
     @classmethod
-    def made(cls, calls: Calls, world: World, current: Policy) -> Bench:
+    def made(cls, calls: Calls, world: World, current: Policy, *, is_cut: bool = False) -> Bench:
         """Prepare calls that were answered under the current policy."""
         tune = current.tune
         states = access_states(calls, world.recalls)
@@ -75,7 +78,7 @@ class Bench:
         )
         past = Past.made(seen_in(calls), world.memories, world.recalls, world.wishes)
         # A mask is a byte a candidate, and in the worst case each policy has one of its own.
-        return cls(calls, tune, replay, past, max(1, tune.block_bytes // max(calls.rows.height, 1)))
+        return cls(calls, tune, replay, past, max(1, tune.block_bytes // max(calls.rows.height, 1)), is_cut)
 
     def means(self, policies: Sequence[Policy], measures: Sequence[str] = MEASURES) -> pl.DataFrame:
         """``MEASURES`` and ``quality``, a row a policy; null where nothing in the log tells."""
@@ -89,6 +92,7 @@ class Bench:
                 masks=self._masks(some),
                 block_bytes=self.tune.block_bytes,
                 measures=measures,
+                is_cut=self.is_cut,
             )
             found.append(pl.DataFrame({name: told.metrics[name] for name in measures}))
         rows = pl.concat(found).fill_nan(None)
@@ -108,6 +112,7 @@ class Bench:
             per_call=True,
             block_bytes=self.tune.block_bytes,
             measures=(self.tune.metric,),
+            is_cut=self.is_cut,
         )
         return told.per_call[self.tune.metric]
 

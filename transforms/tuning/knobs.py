@@ -17,6 +17,8 @@ from transforms.weights import Weights
 Scale = Literal["linear", "log"]
 WEIGHTS = "recall.weights."
 HALF_LIVES = "decay.half_life_days."
+LENGTHS = ("recall.default_k", "context.default_budget_tokens")
+"""Keys that say how long answers are."""
 _KEY_CHARS = 80
 DIGITS = 3
 """Significant digits of a value that a search picks: more would claim what no log can tell."""

@@ -185,5 +185,10 @@ class Tuning:
     @property
     def metric_name(self) -> str:
         """Such as ``nDCG@10``."""
-        told = {"ndcg": "nDCG", "recall": "recall", "mrr": "MRR", "hit": "hit"}[self.metric]
-        return f"{told}@{self.metric_at}"
+        return metric_name(self.metric, self.metric_at)
+
+
+def metric_name(metric: str, at: int) -> str:
+    """Such as ``nDCG@10``."""
+    told = {"ndcg": "nDCG", "recall": "recall", "mrr": "MRR", "hit": "hit"}[metric]
+    return f"{told}@{at}"

@@ -17,17 +17,15 @@ from transforms.replay.changes import Changes, changed, differences
 from transforms.replay.measures import MEASURES
 from transforms.tuning import sensitivity
 from transforms.tuning.bench import Bench, Held, Numbers, World
-from transforms.tuning.knobs import KNOBS, WEIGHTS
+from transforms.tuning.doubts import doubts, left_out
+from transforms.tuning.knobs import KNOBS, LENGTHS, WEIGHTS
 from transforms.tuning.result import HEAT, Measured, Tuning
 from transforms.tuning.search import Limits, guided_search, random_search
 from transforms.tuning.slices import slices, weeks
 from transforms.tuning.space import Space, policy_of
 from transforms.tuning.spans import Spans, clusters_of, span, spans_of
-from transforms.tuning.trials import Trials, told_limits
+from transforms.tuning.trials import Trials
 from transforms.tuning.verdict import Drawn, finalists, gain_of, verdict
-
-_LOST = 0.01
-"""Part of the memories of use that nobody wonders at: they went with the night after."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,9 @@ def tuned(
     tune = policy.tune
     calls = some(calls, _is_labelled(calls))
     spans = spans_of(calls.heads, tune)
-    train = Bench.made(some(calls, spans.train), world, policy)
-    test = Bench.made(some(calls, spans.test), world, policy)
+    is_cut = not set(LENGTHS).isdisjoint(wanted.space.keys)
+    train = Bench.made(some(calls, spans.train), world, policy, is_cut=is_cut)
+    test = Bench.made(some(calls, spans.test), world, policy, is_cut=is_cut)
     held = Held.made(world)
 
     def measure(changes: Sequence[Changes]) -> pl.DataFrame:
@@ -104,7 +103,7 @@ def tuned(
 
     trials = Trials(policy, measure, wanted.limits)
     trials.add([{}])
-    _check_limits(trials)
+    _check(trials, [*wanted.limits, *(["tokens"] if is_cut else [])])
     notes = _search(trials, wanted, policy)
     best = _best(trials, tune.tolerance)
     found = _Found(trials, best, policy_of(policy, trials.changes[best]), train, test, spans)
@@ -137,12 +136,12 @@ class _Found:
         return Drawn(*clusters_of(self.test.calls.heads, self.current.tune.min_clusters))
 
 
-def _check_limits(trials: Trials) -> None:
-    unknown = [name for name in trials.limits if trials.rows[0][name] is None]
+def _check(trials: Trials, needed: Sequence[str]) -> None:
+    unknown = sorted({name for name in needed if trials.rows[0][name] is None})
     if unknown:
         raise UsageError(
             f"{', '.join(unknown)} of the current policy cannot be told from the log",
-            "Leave the limit out, or replay recalls that say how long memories are.",
+            "Leave out what limits or changes it, or replay recalls that say how long memories are.",
         )
 
 
@@ -163,6 +162,7 @@ def _search(trials: Trials, wanted: Wanted, policy: Policy) -> list[str]:
         start,
         count=wanted.trials,
         batch=tune.batch,
+        seed=tune.seed,
         limits=wanted.limits,
     )
     trials.add(found, pl.concat(measured))
@@ -192,7 +192,6 @@ def _judged(
     sweep, keys = _sweep(found, wanted.space), _keys(wanted.space)
     result = Tuning(
         **_asked(found.current, world, wanted),
-        seed=tune.seed,
         keys=keys,
         trials=trials.frame(keys, best),
         current=_measured(found, 0, found.current),
@@ -209,8 +208,8 @@ def _judged(
         slices=slices(found.test.calls, current, served, drawn, tune),
         is_recommended=judged.is_recommended,
         verdict=judged.told,
-        warnings=(*judged.warnings, *_doubts(found, wanted)),
-        notes=(*wanted.notes, *notes, *_left_out(found)),
+        warnings=(*judged.warnings, *doubts(found.trials, found.spans)),
+        notes=(*wanted.notes, *notes, *left_out(found.spans, found.train.calls.heads, found.current)),
     )
     return result, Later(found.test, current, served, (found.current, found.policy))
 
@@ -270,39 +269,3 @@ def _weeks(found: _Found, current: Numbers, best: Numbers) -> pl.DataFrame:
     heads = pl.concat([found.train.calls.heads, found.test.calls.heads])
     is_train = np.arange(heads.height) < len(early)
     return weeks(heads, is_train, np.concatenate([early[:, 0], current]), np.concatenate([early[:, 1], best]))
-
-
-def _doubts(found: _Found, wanted: Wanted) -> list[str]:
-    """What speaks against believing the result, beside chance."""
-    told = []
-    if not found.trials.is_feasible(0):
-        told.append(
-            f"The current policy does not keep the constraints itself ({told_limits(wanted.limits)})."
-        )
-    if found.spans.straddling:
-        told.append(
-            f"{found.spans.straddling:,} later calls are of sessions that began in the earlier span. They "
-            "were kept, as too few others are left: the later span is not quite unseen."
-        )
-    lost = float(found.trials.rows[0]["lost"])
-    if lost > _LOST:
-        told.append(
-            f"Of the memories of use on the earlier span, {lost:.1%} would have been forgotten by then under "
-            "the current policy, and yet they were recalled: the log was made under another policy, or the "
-            "lifetimes of its memories are not known."
-        )
-    return told
-
-
-def _left_out(found: _Found) -> list[str]:
-    notes = []
-    if found.spans.left_out:
-        count = found.spans.left_out
-        notes.append(f"{count:,} later calls of sessions that began in the earlier span: left out")
-    agents = found.train.calls.heads["agent_id"]
-    own = int(agents.is_in(list(found.current.recall.agents)).sum())
-    if own:
-        notes.append(
-            f"{own:,} earlier calls are of agents whose own weights (recall.agents) no trial changes"
-        )
-    return notes

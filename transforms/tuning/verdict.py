@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from transforms.evaluation.bootstrap import intervals, resampled_means
 from transforms.policy_tune import TunePolicy
-from transforms.tuning.result import FINALISTS, Gain, Span
+from transforms.tuning.result import FINALISTS, Gain, Span, metric_name
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -149,11 +149,12 @@ def verdict(
             f"{gain.mean:+.4f} in fewer than {tune.min_clusters:,} (tune.min_clusters) tells nothing."
         )
         return Verdict(False, told, warnings)
-    span = f"{gain.mean:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
+    name = metric_name(tune.metric, tune.metric_at)
+    span = f"{name} {gain.mean:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
     if gain.low <= 0:
-        told = f"Not recommended: the gain on the later span, {span}, is not told from none."
+        told = f"Not recommended: on the later span {span} is not told from no gain."
         return Verdict(False, told, warnings)
-    return Verdict(True, f"Recommended: on the later span it gains {span}.", warnings)
+    return Verdict(True, f"Recommended: {span} on the later span.", warnings)
 
 
 def _warnings(gain: Gain, tried: int, test: Span, tune: TunePolicy) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Curves: through what was measured, exact for files with fixed and marginal bytes, and scaled file by file."""
+"""Curves: through what was measured, exact where bytes are fixed and marginal, scaled file by file."""
 
 from __future__ import annotations
 

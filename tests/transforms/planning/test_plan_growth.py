@@ -38,8 +38,8 @@ def day(ago: int) -> date:
 
 
 def past(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    plain = {"tenant_id": "t", "kind": "conversation", "lifetime_days": None, "gone_day": None, "is_early": False,
-             "is_late": False, "rows": 1, "chars": 10}  # fmt: skip
+    plain = {"tenant_id": "t", "kind": "conversation", "lifetime_days": None, "gone_day": None,
+             "is_early": False, "is_late": False, "rows": 1, "chars": 10}  # fmt: skip
     return pl.DataFrame([{**plain, **row} for row in rows], schema=HISTORY_SCHEMA)
 
 
@@ -140,10 +140,13 @@ def test_early_survival_is_the_product_limit_that_a_loop_finds(
     rows: list[tuple[int, int | None, bool, int]],
 ) -> None:
     known = [(ago, gone, early, n) for ago, gone, early, n in rows if gone is None or gone <= ago]
-    history = past([
-        {"day": day(ago), "rows": n, "gone_day": None if gone is None else day(ago - gone), "is_early": early and gone is not None}
-        for ago, gone, early, n in known
-    ])  # fmt: skip
+    ends = [None if gone is None else day(ago - gone) for ago, gone, _, _ in known]
+    history = past(
+        [
+            {"day": day(ago), "rows": n, "gone_day": end, "is_early": early and end is not None}
+            for (ago, _, early, n), end in zip(known, ends, strict=True)
+        ]
+    )
     found = early_survival(history, TODAY, 40)
     share, expected = 1.0, []
     for age in range(41):

@@ -21,7 +21,8 @@ from transforms.planning.sizes import FILES_SCHEMA, SAMPLED_SCHEMA, by_column
 from transforms.policy import Policy
 
 MEASURED = {"dimensions": 256.0, "indexed_ratio": 0.5, "measured_cores": 2.0, "text_growth": 1.0,
-            "index_row_bytes": 500.0, "publish_rows_per_second": 10_000.0, "ingest_rows_per_second": 40_000.0}  # fmt: skip
+            "index_row_bytes": 500.0,
+            "publish_rows_per_second": 1e4, "ingest_rows_per_second": 4e4}  # fmt: skip
 
 
 def basis(policy: Policy | None = None) -> Basis:
@@ -31,7 +32,7 @@ def basis(policy: Policy | None = None) -> Basis:
         schema=FILES_SCHEMA, orient="row",
     )  # fmt: skip
     seen = pl.DataFrame(
-        [("episodes", "a", "content", 100_000), ("vectors", "b", "vector", 1_000_000), ("runs", "c", "step", 600)],
+        [("episodes", "a", "content", 10**5), ("vectors", "b", "vector", 10**6), ("runs", "c", "step", 600)],
         schema=SAMPLED_SCHEMA, orient="row",
     )  # fmt: skip
     policy = policy or Policy()
@@ -72,8 +73,8 @@ def test_the_same_load_on_this_design_by_hand() -> None:
     assert found["recall", "searches a second"] == pytest.approx(333.33, abs=0.01)
     cores = 10_000 * 2 / 60 * 0.0297 * 6 / 0.6
     assert found["recall", "cores"] == pytest.approx(cores)
-    assert found["recall", "memory"] == math.ceil(cores) * 632e6
-    assert found["recall", "memory with replicas"] == 2 * math.ceil(cores) * 632e6
+    assert found["recall", "memory"] == math.ceil(round(cores, 6)) * 632e6
+    assert found["recall", "memory with replicas"] == 2 * math.ceil(round(cores, 6)) * 632e6
     spent = 43.2e6 / 40_000 + 300e6 / 10_000
     assert found["night", "night on 16 cores"] == pytest.approx(spent / (1 + 0.7 * 7))
     assert found["nodes", "nodes of readers"] == 2 * math.ceil(cores / 16)
@@ -141,7 +142,8 @@ def test_codes_save_reads_and_take_disk() -> None:
 
 def test_the_lake_takes_as_many_rows_as_its_share() -> None:
     told = lake_of_size(basis(), 10_000, 16, 3, 1.0)
-    assert told.select("table", "rows").rows() == [("episodes", 10_000), ("runs", 3), ("vectors", 10_000)]
+    rows = told.select("table", "rows").unique().sort("table").rows()
+    assert rows == [("episodes", 10_000), ("runs", 3), ("vectors", 10_000)]
     slow = Basis(
         basis().policy,
         basis().columns,

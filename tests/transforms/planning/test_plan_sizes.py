@@ -38,7 +38,10 @@ def sampled(*rows: tuple[str, str, str, int]) -> pl.DataFrame:
 
 def test_shares_of_sampled_files_are_scaled_to_all_bytes() -> None:
     told = by_column(
-        FILES, sampled(("episodes", "b", "content", 1_200), ("episodes", "b", "kind", 300), ("facts", "c", "fact", 450))
+        FILES,
+        sampled(
+            ("episodes", "b", "content", 1_200), ("episodes", "b", "kind", 300), ("facts", "c", "fact", 450)
+        ),
     )  # fmt: skip
     assert told.select("table", "column", "rows", "files", "bytes").rows() == [
         ("episodes", "content", 40, 2, 1_800.0),

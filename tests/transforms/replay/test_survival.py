@@ -17,7 +17,7 @@ from tests.transforms.replay.plain_past import at, call, calls, is_there, log, m
 from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
 from transforms.replay.changes import changed
-from transforms.replay.lives import seen_in
+from transforms.replay.lives import seen_in, with_cover
 from transforms.replay.survival import REASONS, Masks, Past, held, survival
 from transforms.standing import PERIODS_SCHEMA
 from transforms.subjects import Subject
@@ -172,6 +172,67 @@ def test_a_budget_counts_every_memory_of_the_owner_also_what_was_never_recalled(
     of_others = [memory(f"y{n}", 2, importance=0.9, user_id="ben") for n in range(2)]
     assert days_there([low, *silent], policy, 5) == [False]
     assert days_there([low, *of_others], policy, 5) == [True]
+
+
+def test_a_budget_of_text_keeps_the_best_that_fit() -> None:
+    policy = changed(CALM, {"capacity.content_chars": 250})
+    rows = [memory("low", 1, importance=0.1), memory("a", 1), memory("b", 1)]
+    assert days_there(rows, policy, 3) == [False]
+    assert days_there([{**rows[0], "content_chars": 50}, *rows[1:]], policy, 3) == [True]
+
+
+def test_a_budget_evicts_no_held_memory() -> None:
+    policy = changed(CALM, {"capacity.episodes": 1})
+    rows = [memory("low", 1, importance=0.1), memory("a", 1)]
+    wishes = Wishes(holds=[Subject("acme", memory="low")])
+    assert days_there(rows, policy, 3) == [False]
+    assert days_there(rows, policy, 3, wishes=wishes) == [True]
+
+
+def test_an_access_at_the_very_instant_of_a_night_is_known_to_it() -> None:
+    one = memory("m", 1.5)
+    saving = call(90, 12, [one])
+    assert there([one], [*saving, *asked([one], 13)], STALE)["c1", "m"]
+    crowded = changed(CALM, {"capacity.episodes": 1, "decay.half_life_days.conversation": 0.1})
+    rows = [memory("m", 1), memory("n", 1.1)]
+    assert there(rows, asked(rows[:1], 3), crowded)["c1", "m"] is False
+    assert there(rows, [*call(90, 2, rows[:1]), *asked(rows[:1], 3)], crowded)["c1", "m"]
+
+
+def test_an_access_to_what_no_night_had_ingested_yet_counts_from_then_on() -> None:
+    """Served fresh on day 2, ingested on day 20: nights before that have nothing to take out."""
+    one = memory("m", 1, known_at=at(20.5))
+    fresh = call(90, 2, [one])
+    found = there([one], [*fresh, *asked([one], 20.7, 21.1)], STALE)
+    assert [found["c1", "m"], found["c2", "m"]] == [True, False]
+
+
+def test_what_importance_holds_up_decays_only_where_age_fades_it() -> None:
+    """0.5 x 0.7 is below 0.4 and decays when recency is gone; 0.5 x 0.9 is not, until it is halved by age."""
+    light, grave = memory("m", 1, importance=0.7), memory("m", 1, importance=0.9)
+    assert days_there([light], DECAYS, 10, 60) == [True, False]
+    assert days_there([grave], DECAYS, 10, 60) == [True, True]
+    fading = changed(DECAYS, {"decay.fade_after_days": 30.0})
+    assert days_there([grave], fading, 30, 60) == [True, False]
+
+
+def test_a_memory_that_retention_took_out_is_judged_as_if_it_had_not() -> None:
+    """When it left says what the policy of then did; a budget of another one still counts it."""
+    policy = changed(CALM, {"capacity.episodes": 1})
+    low, gone = memory("low", 1, importance=0.1), memory("gone", 1, stored_in="forgotten", ended_at=at(1.5))
+    assert days_there([low, gone], policy, 3) == [False]
+    retired = [memory(n, 1.2, stored_in="facts", kind="fact", tier="semantic") for n in ("low", "old")]
+    rows = [{**retired[0], "importance": 0.1}, {**retired[1], "ended_at": at(1.5)}]
+    assert days_there(rows, changed(CALM, {"capacity.facts": 1}), 3) == [True]
+
+
+def test_a_summary_covers_from_when_it_could() -> None:
+    rows = memories([memory("old", 1, known_at=at(30)), memory("new", 1), memory("none", 1)])
+    refs = pl.DataFrame({"tenant_id": ["acme", "acme"], "memory_id": ["old", "new"]})
+    found = with_cover(rows.drop("covered_at"), refs, 7 * DAY_SECONDS)
+    assert dict(found.select("memory_id", "covered_at").iter_rows()) == {
+        "old": at(30), "new": at(8), "none": None,
+    }  # fmt: skip
 
 
 def test_facts_and_indexed_rows_have_budgets_of_their_own() -> None:

@@ -33,10 +33,10 @@ def judged(gain: Gain, **changes: bool) -> tuple[bool, str]:
 @pytest.mark.parametrize(
     ("gain", "is_recommended", "told"),
     [
-        (GOOD, True, "+0.0300 [+0.0100, +0.0500]"),
-        (replace(GOOD, low=0.0), False, "is not told from none"),
-        (replace(GOOD, low=-0.01), False, "is not told from none"),
-        (replace(GOOD, mean=-0.03, low=-0.05, high=-0.01), False, "is not told from none"),
+        (GOOD, True, "nDCG@10 +0.0300 [+0.0100, +0.0500]"),
+        (replace(GOOD, low=0.0), False, "is not told from no gain"),
+        (replace(GOOD, low=-0.01), False, "is not told from no gain"),
+        (replace(GOOD, mean=-0.03, low=-0.05, high=-0.01), False, "is not told from no gain"),
         (replace(GOOD, clusters=9), False, "9 users"),
         (replace(GOOD, low=None, high=None, clusters=1), False, "1 users"),
     ],
