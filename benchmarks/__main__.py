@@ -30,6 +30,8 @@ GROUPS = (
     "encryption",
     "concurrency",
     "replay",
+    "survival",
+    "capacity",
 )
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
@@ -141,6 +143,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.replay import run as run_replay
 
         run_replay(emit, size)
+    elif group == "survival":
+        from benchmarks.survival import run as run_survival
+
+        run_survival(emit, size)
     elif group == "concurrency":
         from benchmarks.concurrency import run as run_concurrency
 

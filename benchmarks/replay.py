@@ -38,18 +38,21 @@ def run(emit: Emit, calls: int, count: int = POLICIES) -> None:
     cpus: dict[str, float] = {}
     for name, mine in (*sorts.items(), ("all", [p for part in sorts.values() for p in part])):
         found[name], times[name], cpus[name] = _timed(replay, mine, NDCG)
-        emit({"kernel": name, **_speed(len(mine), calls, times[name]), "cpu_seconds": round(cpus[name], 2)})
+        told = {**_speed(len(mine), calls, times[name]), "cpu_seconds": round(cpus[name], 2)}
+        emit({"name": f"replay.kernel, {name}", **told})
     _, whole, _ = _timed(replay, sorts["weights"], MEASURES)
-    emit({"kernel": "weights, every measure", **_speed(len(sorts["weights"]), calls, whole)})
+    emit({"name": "replay.kernel, weights, every measure", **_speed(len(sorts["weights"]), calls, whole)})
     kernel_mb = peak_mb()
     looped, looped_cpu = 0.0, 0.0
     for name, mine in sorts.items():
         said, seconds, cpu = _looped(logged, mine[:LOOPED], name == "weights")
         looped, looped_cpu = looped + seconds * len(mine), looped_cpu + cpu * len(mine)
         apart = float(np.abs(said - found[name][: len(said)]).max())
-        emit({"loop": name, "timed_policies": len(said), **_speed(1, calls, seconds), "most_apart": apart})
+        told = {**_speed(1, calls, seconds), "cpu_seconds": round(cpu, 2), "most_apart": apart}
+        emit({"name": f"replay.loop, {name}", "timed_policies": len(said), **told})
     emit(
         {
+            "name": "replay.beside",
             "policies": count,
             "calls": calls,
             "candidates": CANDIDATES,

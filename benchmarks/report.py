@@ -42,6 +42,7 @@ GROUPS = {
     "encryption": "Encryption at rest: a plain and a sealed lake in one run",
     "concurrency": "Readers of many threads and processes while writers publish, retain and erase",
     "capacity": "Capacity: a lake predicted from one of a tenth of its rows",
+    "replay": "Replay of 1,000 policies on logged calls, beside a loop over policies in Polars",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
 

@@ -36,6 +36,8 @@ CSS = "\n".join(
 FONT = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 WIDTH = 620
 MOST_SERIES = len(SERIES)
+LABEL = 280
+"""Pixels of a name beside a bar; of a longer one the beginning is written."""
 MOST_NAMES = 16
 """Names below upright bars; of more, every second or third is written."""
 NUMBER = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, ',')"
@@ -70,12 +72,13 @@ def across(
     names = [name for name in order if name in held] or held
     shades = shades_of(rows, series, colours)
     base = alt.Chart(_data(rows, shades)).encode(
-        y=alt.Y(f"{_name(category)}:N", sort=names, title=None, axis=alt.Axis(labelLimit=280)),
+        y=alt.Y(f"{_name(category)}:N", sort=names, title=None, axis=alt.Axis(labelLimit=LABEL)),
         x=alt.X(f"{_name(value)}:Q", title=unit, axis=_counted(rows, category, value)),
     )
     bars = _coloured(base.mark_bar(height={"band": 0.72}), series, shades)
     height = 26 * len(names)
-    return svg_of(bars.properties(width=WIDTH - 150, height=height, title=title))
+    longest = min(LABEL, 7.0 * max(map(len, map(str, names))))
+    return svg_of(bars.properties(width=WIDTH - 150, height=height, title=title), left=max(30, longest / 5))
 
 
 def upright(
@@ -168,11 +171,12 @@ def _coloured(chart: alt.Chart, series: str | None, shades: Mapping[str, str] | 
     )
 
 
-def svg_of(chart: alt.Chart | alt.LayerChart | alt.FacetChart) -> str:
-    """The chart drawn, without an address in it but the names of its own language."""
+def svg_of(chart: alt.Chart | alt.LayerChart | alt.FacetChart, *, left: float = 30) -> str:
+    """The chart drawn, without an address in it but the names of its own language; ``left`` is free."""
     import vl_convert
 
-    spec: dict[str, Any] = {**chart.to_dict(), "config": _CONFIG, "background": None, "padding": _PADDING}
+    spec: dict[str, Any] = {**chart.to_dict(), "config": _CONFIG, "background": None}
+    spec["padding"] = {**_PADDING, "left": left}
     drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     title = spec["title"]["text"] if isinstance(spec["title"], dict) else spec["title"]
     start, rest = drawn.split(">", 1)
@@ -181,7 +185,7 @@ def svg_of(chart: alt.Chart | alt.LayerChart | alt.FacetChart) -> str:
     return f"{plain.replace('<svg', label, 1)}>{rest}"
 
 
-_PADDING = {"left": 30, "right": 30, "top": 4, "bottom": 4}
+_PADDING = {"right": 30, "top": 4, "bottom": 4}
 """Room for text that is wider in the reader's font than in the one that was measured with."""
 _CONFIG: dict[str, Any] = {
     "font": FONT,

@@ -17,12 +17,13 @@ import polars as pl
 from flows.job import Job
 from flows.notes import hint
 from lake import tables, upkeep
+from lake.index_record import readable_pointer
 from transforms import ids
 from transforms.errors import SlowwaveError
 from transforms.health.checks import Check, broken_off, check_of
 from transforms.health.remedies import MEASURES, TITLES
 from transforms.health.thresholds import CODES, UNKNOWN, Limit, Measure, as_counts, limits
-from transforms.schemas import METRICS, RUNS
+from transforms.schemas import EPISODES, FACTS, METRICS, RUNS
 
 STATE = "state/health.json"
 
@@ -67,12 +68,20 @@ def _remembered(job: Job) -> tuple[Check, ...]:
     from flows.report_health_read import Sources
     from flows.report_health_work import backlog, open_erasures
 
-    held = hint(job, STATE).get("checks")
-    if not isinstance(held, Mapping):
+    record = hint(job, STATE)
+    held = record.get("checks")
+    if not isinstance(held, Mapping) or record.get("seen") != _seen(job):
         return _measured(job)
     sources, known = Sources(job, job.policy.health.window_days), limits(job.policy.health)
     now = {one.name: one for one in taken(sources, {"backlog": backlog, "erasure": open_erasures})}
     return tuple(_judged(name, held.get(name), now.get(name), known) for name in TITLES)
+
+
+def _seen(job: Job) -> dict[str, Any]:
+    """What was measured: another job, or a night that was killed, may have left other rows since."""
+    pointer = readable_pointer(job.lake)
+    versions = {table.name: tables.version(job.lake, table) for table in (EPISODES, FACTS)}
+    return {**versions, "generation": pointer.generation if pointer else None}
 
 
 def _judged(name: str, held: object, now: Check | None, known: Mapping[str, Limit]) -> Check:
@@ -115,7 +124,8 @@ def _kept(job: Job, checks: Sequence[Check]) -> list[str]:
 def _remember(job: Job, checks: Iterable[Check]) -> None:
     """Leave the measures for the next night that changes nothing."""
     held = {c.name: {one.measure: one.value for one in c.findings} for c in checks if not c.reason}
-    job.lake.storage.write(STATE, json.dumps({"checks": held}, sort_keys=True).encode())
+    record = {"checks": held, "seen": _seen(job)}
+    job.lake.storage.write(STATE, json.dumps(record, sort_keys=True).encode())
 
 
 def _memory_metrics(job: Job) -> pl.DataFrame:

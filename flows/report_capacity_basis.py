@@ -97,7 +97,8 @@ class Measured:
             kind=pl.when(pl.col("kind") == "").then("table").otherwise("kind"),
             bytes_per_row=pl.col("bytes") / pl.col("rows"),
         )
-        tenants = self.shared.group_by("tenant_id").agg(pl.col("bytes").sum())
+        own = self.shared.group_by("tenant_id").agg(pl.col("bytes").sum())
+        tenants = pl.concat([own, own.select(tenant_id=pl.lit(ALL), bytes=pl.col("bytes").sum()).head(1)])
         counts = {f"served: {kind}": count for kind, count in self.served.kinds.items()}
         counts |= {"served: all": sum(self.served.kinds.values())}
         counts |= {f"standing: {name}": count for name, count in self.standing.items()}
@@ -164,10 +165,8 @@ class Measured:
                 " earlier one. The forecast repeats the whole window."
             )
         if 0 < self.episodes < plan.sure_rows:
-            told.append(
-                f"The lake is small: what a row takes is told from {self.episodes:,} episodes, which says little"
-                " of far larger lakes."
-            )
+            few = f"{self.episodes:,} episodes"
+            told.append(f"The lake is small: what a row takes in far larger ones is hardly told by {few}.")
         if not self.recalled.calls:
             told.append("No recall is on record in the window: rates of recall are those of the scenarios.")
         if self.served.manifest is None:

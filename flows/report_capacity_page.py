@@ -61,6 +61,7 @@ def capacity_html(report: Report) -> str:
         "most": MOST_ROWS,
         "whole": next((row for row in report.tables["tenants"].to_dicts() if row["tenant_id"] == ALL), None),
         "horizons": _horizons(report),
+        "ahead": _by_tenant(report),
         "planning": _worked(steps.filter((pl.col("scenario") == PLANNING) & ~_is_graph())),
         "graph": _worked(steps.filter((pl.col("scenario") == PLANNING) & _is_graph())),
         "named": PLANNING,
@@ -99,6 +100,17 @@ def _horizons(report: Report) -> list[dict[str, Any]]:
     wanted = report.figures["horizons"]
     told = report.tables["forecast"].filter(pl.col("after_days").is_in(wanted))
     return told.filter(pl.col("tenant_id") == ALL).to_dicts()
+
+
+def _by_tenant(report: Report) -> list[dict[str, Any]]:
+    """The forecast of each tenant: one row each, with a cell a horizon; the most bytes to come first."""
+    wanted = report.figures["horizons"]
+    told = report.tables["forecast"].filter(pl.col("after_days").is_in(wanted) & (pl.col("tenant_id") != ALL))
+    rows = [
+        {"tenant_id": tenant, "cells": held.sort("after_days").to_dicts()}
+        for (tenant,), held in told.group_by(["tenant_id"], maintain_order=True)
+    ]
+    return sorted(rows, key=lambda row: (-row["cells"][-1]["bytes"], row["tenant_id"]))
 
 
 def _charts(report: Report) -> dict[str, str]:

@@ -26,6 +26,8 @@ KINDS = (EPISODES.name, COLD.name, FACTS.name, PROCEDURES.name)
 """Tables whose rows are told apart by their kind."""
 EARLY = ("stale", "decayed", "over_capacity", "forbidden_topic", "orphaned")
 """Reasons that take a row before its time."""
+NO_TENANT = "no tenant known"
+"""Whose a refused row is that names none."""
 _DAY = timedelta(days=1)
 
 
@@ -163,7 +165,7 @@ def groups(job: Job) -> pl.DataFrame:
         if "tenant_id" not in table.names:
             continue
         rows = tables.scan(job.lake, table, as_stored=True).select(
-            pl.col("tenant_id").fill_null(""),
+            pl.col("tenant_id").fill_null(NO_TENANT),
             kind=pl.col("kind") if table.name in KINDS else pl.lit(""),
             chars=pl.col("content_chars") if "content_chars" in table.names else pl.lit(0, pl.Int64),
         )

@@ -128,7 +128,8 @@ def _charts(report: CostReport) -> dict[str, str]:
         ),
         "money": charts.upright(
             charts.fewer(by_model, "model", "money", ["month"]), "month", "money",
-            title="Money by month and model", unit="money", axis="month", series="model",
+            title="Money by month and model", unit="money", axis="month",
+            series="model" if by_model["model"].n_unique() > 1 else None,
         ),
         "days": charts_plots.lines(
             report.days, "day", "money", title="Money by day", unit="money", axis="day", is_from_zero=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -44,16 +44,23 @@ def past_due(job: Job) -> pl.DataFrame:
     told = load_all(job.lake)
     wishes = Wishes(wishes_of.periods(told), wishes_of.pins(told), wishes_of.held(told))
     counts = [pl.DataFrame(schema=PRESENT_SCHEMA)]
+    held = {table.name: _folders(job, table) for table in LOOKED_AT}
     with job.progress.task("look for expired rows", job.lake.buckets) as advance:
         for bucket in range(job.lake.buckets):
-            counts += [rows.collect(engine="streaming") for rows in _bucket(job, bucket, wishes)]
+            here = [table for table in LOOKED_AT if f"tenant_bucket={bucket}" in held[table.name]]
+            counts += [rows.collect(engine="streaming") for rows in _bucket(job, here, bucket, wishes)]
             advance(1)
     # Rows of unknown tenants lie in one bucket, those of a tenant too: nothing has to be summed.
     return pl.concat([rows.cast(PRESENT_SCHEMA) for rows in counts])
 
 
-def _bucket(job: Job, bucket: int, wishes: Wishes) -> Iterator[pl.LazyFrame]:
-    for table in LOOKED_AT:
+def _folders(job: Job, table: Table) -> set[str]:
+    """Folders of buckets that hold anything of a table: of most tables of a small lake few do."""
+    return {name.partition("/")[0] for name in tables.data_files(job.lake, table)}
+
+
+def _bucket(job: Job, here: Sequence[Table], bucket: int, wishes: Wishes) -> Iterator[pl.LazyFrame]:
+    for table in here:
         rows = _due(job, table, bucket, wishes)
         grace = job.policy.rights.late_after_seconds
         yield present(rows, table.name, instant(job.as_of), grace)

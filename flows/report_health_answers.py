@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -31,6 +31,8 @@ def _retired_in_index(sources: Sources) -> Measure:
     generation = sources.generation
     if generation is None:
         return Measure("retired_in_index_rows", None, _NOTHING)
+    if datetime.fromisoformat(generation.manifest.as_of) > sources.job.as_of:
+        return Measure("retired_in_index_rows", None, "the live index is later than the as-of")
     names = ["fact_id", "tenant_id", "retired_at", "recorded_at", "revision", "is_removed"]
     rows = tables.scan(sources.job.lake, FACTS).select(names).collect()
     known = instant(sources.job.as_of)

@@ -144,8 +144,8 @@ def _course(rows: pl.DataFrame, name: str, report: Report) -> str:
         if limit is not None and most >= limit / 2:  # else the course would be a line along the bottom
             lines.append(rows.select("as_of_at", value=pl.lit(float(limit)), line=pl.lit(word)))
     return charts_plots.lines(
-        pl.concat(lines), "as_of_at", "value", series="line", title=kind.label, unit=kind.unit,
-        axis="as of (UTC)", is_from_zero=True,
+        pl.concat(lines), "as_of_at", "value", series="line" if len(lines) > 1 else None, title=kind.label,
+        unit=kind.unit, axis="as of (UTC)", is_from_zero=True, wide=470,  # two of them stand side by side
         colours={"measured": "one", "warns from": "two", "fails from": "three"},
     )  # fmt: skip
 

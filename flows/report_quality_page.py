@@ -14,6 +14,8 @@ from flows.present import one_line, table
 from flows.report_quality_charts import drawn, drawn_audit
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from flows.report_quality import Report
 
 MOST_ROWS = 25
@@ -57,11 +59,16 @@ def quality_html(report: Report) -> str:
         "remarks": report.remarks,
         "css": Markup(charts.CSS),  # noqa: S704 our own constant
         "charts": {name: Markup(svg) for name, svg in svgs.items()},  # noqa: S704 drawn and escaped
-        "tables": {name: rows.head(MOST_ROWS).to_dicts() for name, rows in report.tables.items()},
+        "tables": {name: _first(name, rows).to_dicts() for name, rows in report.tables.items()},
         "lengths": {name: rows.height for name, rows in report.tables.items()},
         "most": MOST_ROWS,
     }
     return render("quality.html", values)
+
+
+def _first(name: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are shown: of the course the latest, of all other tables the first."""
+    return rows.tail(MOST_ROWS) if name == "course" else rows.head(MOST_ROWS)
 
 
 def quality_text(report: Report, out: Path) -> str:

@@ -164,7 +164,8 @@ def load_traces(lake: Lake | None, policy: Policy, as_of: datetime | None, wante
 
 def _newest(rows: pl.DataFrame) -> datetime:
     """When the last call was made; the beginning of time where there is none."""
-    return max(rows["recalled_at"], default=datetime.fromtimestamp(0, UTC))
+    newest: datetime | None = rows.select(pl.col("recalled_at").max()).item()
+    return newest or datetime.fromtimestamp(0, UTC)
 
 
 def _within(as_of: datetime, window: timedelta) -> list[pl.Expr]:
@@ -191,7 +192,7 @@ def _memories(
     lake: Lake | None, recalls: pl.DataFrame, texts: pl.DataFrame | None, wanted: TracesWanted
 ) -> pl.DataFrame:
     """Memories of the lake, and those that only recalls know of, as long as the text that came with them."""
-    tenants = {wanted.tenant} if wanted.tenant is not None else set(recalls["tenant_id"])
+    tenants = {wanted.tenant} if wanted.tenant is not None else set(recalls["tenant_id"].unique())
     held = pl.DataFrame(schema=MEMORY_SCHEMA)
     if lake is not None and tenants:
         # A person's answers may hold what belongs to no person; sessions bound calls, not memories.

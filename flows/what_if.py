@@ -161,7 +161,7 @@ def _look_back(
     given = what_if_read.given_in(recalls, subject)
     if given.is_empty():
         return
-    memories = what_if_read.memories_in(job, bucket, tenants, recalls)
+    memories = what_if_read.memories_in(job, tenants, recalls)
     past = Past.made(given.drop("call_id", "is_used"), memories, recalls, told.wishes)
     used = regrets.uses(past, given, job.policy, new)
     found.regret.append(regrets.regret(used))

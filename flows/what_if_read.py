@@ -161,18 +161,23 @@ def given_in(recalls: pl.DataFrame, subject: Subject | None) -> pl.DataFrame:
     return named.select(*SEEN_SCHEMA.names(), "call_id", "is_used")
 
 
-def memories_in(job: Job, bucket: int, tenants: Sequence[str], recalls: pl.DataFrame) -> pl.DataFrame:
-    """Memories of tenants of a bucket, and since when a summary covers each episode.
+def memories_in(job: Job, tenants: Sequence[str], recalls: pl.DataFrame) -> pl.DataFrame:
+    """Memories of tenants, and since when a summary covers each episode.
 
     Returns:
         ``memory_rows.MEMORY_SCHEMA`` and ``covered_at``.
     """
     held = completed(memories_of(job.lake, tenants), recalls)
-    rows = tables.scan(job.lake, SUMMARIES, buckets=[bucket]).filter(pl.col("tenant_id").is_in(tenants))
+    return with_cover(held, covered_in(job.lake, tenants), job.policy.summaries.after_seconds)
+
+
+def covered_in(lake: Lake, tenants: Sequence[str]) -> pl.DataFrame:
+    """``tenant_id`` and ``memory_id`` of the episodes that standing summaries of tenants cover."""
+    buckets = sorted({lake.bucket(tenant) for tenant in tenants})
+    rows = tables.scan(lake, SUMMARIES, buckets=buckets).filter(pl.col("tenant_id").is_in(tenants))
     columns = [*SUMMARIES.key, "tenant_id", "source_refs", *revisions.REVISION]
     stood = revisions.alive(revisions.newest(SUMMARIES, rows.select(columns).collect()))
-    refs = stood.select("tenant_id", memory_id="source_refs").explode("memory_id").drop_nulls()
-    return with_cover(held, refs, job.policy.summaries.after_seconds)
+    return stood.select("tenant_id", memory_id="source_refs").explode("memory_id").drop_nulls()
 
 
 def index_of(lake: Lake) -> tuple[int, int] | None:

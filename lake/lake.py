@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lake.crypto.record import Encryption, read_encryption
@@ -58,6 +59,11 @@ class Lake:
     def is_local(self) -> bool:
         """Whether the root is a directory of this machine."""
         return isinstance(self.storage, LocalStorage)
+
+    @property
+    def root(self) -> Path | None:
+        """The directory; None on an object store."""
+        return self.storage.root if isinstance(self.storage, LocalStorage) else None
 
     def table_uri(self, table: Table) -> str:
         """Where a table's files and log lie."""

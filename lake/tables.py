@@ -44,7 +44,7 @@ def create_table(lake: Lake, table: Table) -> DeltaTable:
     if existing is not None:
         return existing
 
-    root = local_root(lake)
+    root = lake.root
     if root is not None:
         with wrapped(f"creating table {table.name}"):
             make_directory(root / "tables" / table.name / "_delta_log")
@@ -68,8 +68,7 @@ def create_table(lake: Lake, table: Table) -> DeltaTable:
 
 def version(lake: Lake, table: Table) -> int:
     """The table's version, -1 before its first row."""
-    state = open_table(lake, table)
-    return -1 if state is None else state.version()
+    return -1 if (state := open_table(lake, table)) is None else state.version()
 
 
 def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
@@ -117,8 +116,6 @@ def _commit(
     *,
     is_sealed: bool = False,
 ) -> None:
-    if lake.pins:
-        raise LakeError("a lake as of the past is read only", "Write to the lake as it is now.")
     rows = _to_store(lake, table, frame, is_sealed=is_sealed)
     forget(lake, table)
     create_table(lake, table)
@@ -153,7 +150,13 @@ def _commit(
 
 
 def _to_store(lake: Lake, table: Table, frame: pl.DataFrame, *, is_sealed: bool) -> pl.DataFrame:
-    """The rows in the table's order, sealed where they have to be."""
+    """The rows in the table's order, sealed where they have to be.
+
+    Raises:
+        LakeError: The lake is one as of the past.
+    """
+    if lake.pins:
+        raise LakeError("a lake as of the past is read only", "Write to the lake as it is now.")
     rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
     if is_sealed or not _has_sealed(lake, table):
         return rows
@@ -182,7 +185,7 @@ def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) ->
 
 def sync_log(lake: Lake, table: Table) -> None:
     """Make the newest commits survive a power cut: ours, and those of others that ours stands on."""
-    root = local_root(lake)
+    root = lake.root
     if root is None:
         return
     log = root / "tables" / table.name / "_delta_log"
@@ -291,11 +294,4 @@ def added_files(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
 def size_bytes(lake: Lake, table: Table) -> int:
     """Bytes of the data files that make up the table now."""
     state = open_table(lake, table)
-    if state is None:
-        return 0
-    return sum(data_file_sizes(state).values())
-
-
-def local_root(lake: Lake) -> Path | None:
-    """The lake's directory, or None on an object store."""
-    return Path(lake.storage.uri) if lake.is_local else None
+    return 0 if state is None else sum(data_file_sizes(state).values())

@@ -9,7 +9,7 @@ from lake.lake import Lake
 from lake.opened import forget
 from lake.parts import ROW_GROUP_ROWS
 from lake.storage import sync_file
-from lake.tables import data_files, local_root, open_table, retried, sync_log
+from lake.tables import data_files, open_table, retried, sync_log
 from transforms.schemas import Table
 
 _WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=ROW_GROUP_ROWS)
@@ -27,7 +27,7 @@ def compact(lake: Lake, table: Table) -> int:
         f"compacting {table.name}",
     )
     forget(lake, table)
-    root = local_root(lake)
+    root = lake.root
     if root is not None:
         with wrapped(f"compacting {table.name}"):
             for name in data_files(lake, table) - before:

@@ -52,6 +52,8 @@ CALLS = 1_600
 CANDIDATES, SHOWN = 20, 12
 MEMORIES = 150
 """Of each person, over the quarter and the two months before."""
+LIFETIME = timedelta(days=90)
+"""Of what happened, under the default policy; facts and skills outlive the traces."""
 KINDS = (
     ("conversation", "episodic", 0.60),
     ("action", "episodic", 0.06),
@@ -131,7 +133,7 @@ def _person(rng: np.random.Generator, tenant: str, user: str, agent: str) -> Per
     ]
     return Person(
         tenant, user, agent, names, texts, kinds, [KINDS[k][1] for k in kind], outcomes, topic, aspect,
-        rng.integers(4, 19, MEMORIES) / 20, np.array([_us(at) for at in told]), defaultdict(list),
+        rng.integers(7, 20, MEMORIES) / 20, np.array([_us(at) for at in told]), defaultdict(list),
     )  # fmt: skip
 
 
@@ -150,7 +152,7 @@ def _call(
     topics = BY_TENANT[person.tenant]
     topic, aspect = int(rng.integers(len(topics))), int(rng.integers(len(topics[0])))
     relevance = _relevance(rng, person, topic, aspect)
-    relevance[person.event_us >= _us(at)] = -1.0  # not there yet
+    relevance[~_living(person, at)] = -1.0
     best = np.argsort(-relevance, kind="stable")[:CANDIDATES]
     places = best[relevance[best] > 0]
     columns, counts = _columns(person, places, relevance[places], at)
@@ -218,6 +220,16 @@ _NAMES = {
     "frequency": "frequency",
     "type_factor": "type",
 }
+
+
+def _living(person: Person, at: datetime) -> np.ndarray:
+    """Which memories are there: said by then, and not past the time that the default policy gives them.
+
+    All matter enough never to be stale or decayed under it.
+    """
+    is_episode = np.array([tier == "episodic" for tier in person.tiers])
+    born = _us(at - LIFETIME)
+    return (person.event_us < _us(at)) & ~(is_episode & (person.event_us <= born))
 
 
 def _relevance(rng: np.random.Generator, person: Person, topic: int, aspect: int) -> np.ndarray:

@@ -23,8 +23,8 @@ class TunePolicy(Section):
     trials: int = Field(300, ge=1, le=100_000)
     """Policies that a random or guided search tries."""
     batch: int = Field(10, ge=1, le=10_000)
-    """Policies that a guided search asks for at once: more are quicker, fewer learn sooner. Of 300 trials on
-    the sample traces, 10 at once come as far as 1,000 of 25 at once."""
+    """Policies that a guided search asks for at once: more are quicker, fewer learn sooner. On the
+    sample traces 300 trials, 10 at once, come as far as 1,000 of which 25 are asked for at once."""
     grid_limit: int = Field(20_000, ge=1, le=10_000_000)
     """Most policies of a grid."""
     tolerance: float = Field(0.001, ge=0, le=1)

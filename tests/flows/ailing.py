@@ -256,7 +256,6 @@ TROUBLES: dict[str, tuple[str, str, Plant, dict[str, float]]] = {
     "unembedded_hours": ("backlog", "fail", _late_rows, {}),
     "unconsolidated_hours": ("backlog", "fail", _late_rows, {}),
     "unpublished_hours": ("backlog", "fail", _late_rows, {}),
-    "night_hours": ("backlog", "fail", _late_rows, {}),
     "failed_erasures": ("erasure", "fail", lambda j: _erasure(j, "failed", 1, -20), {}),
     "overdue_erasures": ("erasure", "fail", lambda j: _erasure(j, "open", 40, 10), {}),
     "open_erasure_days": ("erasure", "warn", lambda j: _erasure(j, "open", 9, -20), {}),

@@ -97,12 +97,22 @@ def test_without_a_memory_an_unchanged_night_measures_and_writes_nothing(tmp_pat
         assert told is not None
         assert told["state"] == "ok"
         assert files_below(tmp_path / "lake") == before
-    job.lake.storage.write(
-        STATE, json.dumps({"checks": {"growth": {"overdue_rows": "x", "odd": 9}}}).encode()
-    )
+    seen = health_night._seen(job)
+    record = {"checks": {"growth": {"overdue_rows": "x", "odd": 9}}, "seen": seen}
+    job.lake.storage.write(STATE, json.dumps(record).encode())
     told = night_health(job, is_changed=False)
     assert told is not None
     assert set(told["unknown"]) == set(TITLES) - {"backlog", "erasure"}
+
+
+def test_a_memory_of_other_rows_is_none(tmp_path: Path) -> None:
+    job = job_on(tmp_path / "lake")
+    nightly(job, tmp_path, 1)
+    ingest(job, write(tmp_path / "more.jsonl", [row(2, event_at=at(2))]))
+    TROUBLES["broken_links"][2](job)  # what only a whole look finds
+    told = night_health(job, is_changed=False)
+    assert told is not None
+    assert told["failing"] == ["audit"]
 
 
 def test_what_breaks_off_is_told_and_fails_no_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

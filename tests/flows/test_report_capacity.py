@@ -121,6 +121,9 @@ def test_growth_counts_the_days_of_the_traces_and_not_the_one_they_were_loaded_o
     assert report.figures["episodes_per_day"] == pytest.approx(10, rel=0.02)
     whole = report.tables["tenants"].filter(pl.col("tenant_id") == ALL).row(0, named=True)
     assert whole["late_ratio"] > 0.8
+    tenants = report.tables["tenants"].filter(pl.col("tenant_id") != ALL)
+    assert set(tenants["tenant_id"]) == {"acme", HOSTILE}
+    assert tenants["bytes"].sum() == pytest.approx(whole["bytes"])
     ahead = report.tables["forecast"].filter(pl.col("tenant_id") == ALL)
     told = dict(ahead.select("after_days", "rows").iter_rows())
     assert told[0] == 600

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import polars as pl
 import pytest
 
 from flows.job import Job
+from flows.nightly import run_nightly
 from flows.report_health import CHECKS, Report, health, run_report_health
 from flows.report_health_page import health_html, health_markdown
+from lake import landing
 from tests.flows.ailing import TROUBLES, ago, copied, healthy, other_model
-from tests.flows.lakes import AS_OF, Command, job_on
+from tests.flows.lakes import AS_OF, Command, ingest, job_on, row, write
 from tests.flows.test_report_compliance import numbers_of, parsed
+from tests.lake.crypto.sealed import sealed_job
 from transforms.errors import UsageError
 from transforms.health.checks import shown_as
 from transforms.health.remedies import MEASURES, TITLES
@@ -74,6 +78,27 @@ def test_each_trouble_is_found_by_its_own_check(well: Job, tmp_path: Path, measu
     assert told.is_failing == bool(told.counts["failing"])
 
 
+def test_a_night_that_does_not_come_is_missed_where_something_waits(well: Job, tmp_path: Path) -> None:
+    job = replace(copied(well, tmp_path), as_of=AS_OF + timedelta(hours=60))
+    assert found(health(job))["night_hours"]["value"] == 0.0
+    landing.append(job.lake, [row(902)], now=AS_OF + timedelta(hours=59))
+    told = found(health(job))
+    assert (told["night_hours"]["value"], told["night_hours"]["state"]) == (60.0, "fail")
+    assert told["landed_hours"]["state"] == "ok"
+
+
+def test_an_encrypted_lake_is_looked_at_and_without_its_keys_as_far_as_can_be(tmp_path: Path) -> None:
+    job = sealed_job(tmp_path / "lake")
+    ingest(job, write(tmp_path / "a.jsonl", [row(n) for n in range(3)] + [row(9, "I live in Graz.")]))
+    run_nightly(job, [])
+    told = health(job)
+    assert told.counts["failing"] == []
+    assert {check.reason for check in told.checks} == {""}
+    shut = health(replace(job, lake=replace(job.lake, keys=None)))
+    assert {check.name for check in shut.checks if check.reason} <= {"contradiction"}
+    assert "tables" in shut.tables
+
+
 def test_a_check_that_breaks_off_leaves_the_others(
     well: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,8 +125,12 @@ def test_what_came_after_the_as_of_is_not_told(well: Job) -> None:
     told = found(early)
     assert told["lake_rows"]["value"] < 138
     assert told["served_age_days"]["value"] is None
+    assert told["retired_in_index_rows"]["detail"] == "the live index is later than the as-of"
     assert early.tables["states"]["as_of_at"].unique().to_list() == [ago(35)]
     assert health(well).tables["states"]["as_of_at"].n_unique() == 2
+    past = replace(well, lake=replace(well.lake, pins=(("episodes", 1),)))
+    (mine,) = [check for check in health(past).checks if check.name == "backlog"]
+    assert (mine.state, mine.reason) == ("unknown", "")
 
 
 def test_the_window_is_as_long_as_is_asked(well: Job) -> None:

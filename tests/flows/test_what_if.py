@@ -313,7 +313,7 @@ def test_who_would_be_left_is_who_real_nights_leave(tmp_path: Path) -> None:
     job = job_on(tmp_path / "lake", policy=policy, as_of=ago(8), buckets=1)
     plant_for_nights(job)
     recalls = recalls_in(job_on(tmp_path / "lake", as_of=NIGHT, buckets=1), 0, ["acme"])
-    memories = memories_in(job, 0, ["acme"], recalls)
+    memories = memories_in(job, ["acme"], recalls)
     wishes = Wishes(pins=pins(standing.load_all(job.lake)))
     for days in range(8, -1, -1):
         run_retain(job_on(tmp_path / "lake", policy=policy, as_of=ago(days), buckets=1))

@@ -142,7 +142,7 @@ def test_objects(bucket: str) -> None:
     assert store.sweep("a", 0) == 0
 
 
-def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     uri = f"{bucket}/night"
 
     def run(*arguments: str) -> dict[str, Any]:
@@ -168,6 +168,10 @@ def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("context", "window seat", "--tenant", tenant, "--user", user)["packed"] > 0
     assert run("doctor")["passed"]
     assert run("status")
+    sizes = run("report", "capacity", "--out", str(tmp_path / "capacity"))
+    assert sizes["bytes"] == sum(entry.size_bytes for entry in open_storage(uri).entries(""))
+    assert sum(row["bytes"] for row in sizes["tables"]["columns"]) == pytest.approx(sizes["table_bytes"])
+    assert sizes["tables"]["held_scopes"]
 
     said = landing.append(
         uri,

@@ -93,7 +93,7 @@ def test_runs_by_step() -> None:
         ],
     )
     assert run("runs_by_step", {"runs": runs}, since=hours(-24), as_of=hours(0)) == [
-        ("embed", 2, 1, 6, 2.0, "done", None, hours(-2)),
-        ("ingest", 2, 1, 7, 0.5, "failed", "storage", hours(-1)),
-        ("publish", 0, 0, 0, None, "done", None, hours(-40)),
+        ("embed", 2, 1, 6, 2.0, "done", None, hours(-2), hours(-2)),
+        ("ingest", 2, 1, 7, 0.5, "failed", "storage", hours(-1), hours(-1)),
+        ("publish", 0, 0, 0, None, "done", None, hours(-40), hours(-40)),
     ]

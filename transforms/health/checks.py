@@ -174,7 +174,8 @@ def shown_as(value: float, unit: str) -> str:
     if unit == "bytes":
         return _bytes(value)
     amount = f"{value:,.0f}" if value == round(value) else f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
-    return f"{amount} {unit.removesuffix('s') if amount == '1' else unit}".rstrip()
+    one = unit.removesuffix("es") if unit.endswith("xes") else unit.removesuffix("s")
+    return f"{amount} {one if amount == '1' else unit}".rstrip()
 
 
 def _bytes(value: float) -> str:

@@ -97,8 +97,8 @@ class Answers:
         last = np.clip(taken, 1, totals.shape[2]).astype(np.int64) - 1
         reached = np.take_along_axis(totals, last[..., None], axis=2)[..., 0]
         found = np.where(taken > 0, reached, 0.0)
-        self.rows[part] = taken
-        self.tokens[part] = np.where(np.isnan(held).any(axis=1)[:, None], np.nan, found)
+        is_unknown: Flags = np.isnan(held.sum(axis=1))
+        self.tokens[part] = np.where(is_unknown[:, None], np.nan, found)
 
 
 def _ordered(keys: Floats, held: Floats, most: int) -> Floats:
@@ -119,4 +119,5 @@ def _ordered(keys: Floats, held: Floats, most: int) -> Floats:
     codes.sort(axis=2)
     places = (count - 1) - (codes[..., : -most - 1 : -1] & ((1 << bits) - 1))
     places += (np.arange(calls) * count)[:, None, None]
-    return held.ravel()[places]
+    ordered: Floats = held.ravel()[places]
+    return ordered

@@ -33,6 +33,7 @@ class Crowd:
             (of its id among all ids) as numbers.
         owner: int64 (rows): the owner's number.
         known: int64 (rows): since when each counts, microseconds since 1970.
+        event: int64 (rows): when what it tells of happened, or was last confirmed.
         ends: int64 (rows): when it stops to count by itself, such as a fact that is retired.
         arrival: int64 (rows): the first night that sees it.
         accessed: int64 (rows): its number among accesses.
@@ -41,6 +42,7 @@ class Crowd:
     rows: pl.DataFrame
     owner: Whole
     known: Whole
+    event: Whole
     ends: Whole
     arrival: Whole
     accessed: Whole
@@ -60,14 +62,15 @@ def crowd_of(
     mine = rows.join(counts.filter(_is_over(capacity)), on=_WHO, how="semi", maintain_order="left")
     owner = mine.select(pl.struct(_WHO).rank("dense").cast(pl.Int64)).to_series()
     light = mine.select(
-        "number", "stored_in", "kind", "is_pinned", "is_held", "event_at", "content_chars",
+        "number", "stored_in", "kind", "is_pinned", "is_held", "event_at", "known_at", "content_chars",
         owner.alias("owner"), pl.lit(0).alias("tenant_id"),
         importance=pl.col("importance").fill_null(1.0),
         place=pl.col("memory_id").rank("ordinal").cast(pl.Int64),
     )  # fmt: skip
     known = mine["known_at"].to_physical().to_numpy().astype(np.int64)
     ends = mine["ended_at"].to_physical().fill_null(NEVER).to_numpy().astype(np.int64)
-    return Crowd(light, owner.to_numpy(), known, ends, nights.from_on(known), accesses.numbers(mine))
+    event = mine["event_at"].to_physical().to_numpy().astype(np.int64)
+    return Crowd(light, owner.to_numpy(), known, event, ends, nights.from_on(known), accesses.numbers(mine))
 
 
 def _counts() -> list[pl.Expr]:
@@ -91,7 +94,7 @@ def _is_over(capacity: CapacityPolicy) -> pl.Expr:
 
 
 def evicted_nights(
-    crowd: Crowd, accesses: Accesses, leaves: Whole, policy: Policy, until_us: int, size: int
+    crowd: Crowd, accesses: Accesses, leaves: tuple[Whole, Whole], policy: Policy, until_us: int, size: int
 ) -> Whole:
     """Night that evicts each memory; int64 (size), ``NEVER`` for none.
 
@@ -100,16 +103,19 @@ def evicted_nights(
     Args:
         crowd: Whose budgets are looked at.
         accesses: By ``decay.refresh``.
-        leaves: int64 (memories): when each goes for another reason.
+        leaves: int64 (memories) each: when a memory goes for another reason, as a night before and after
+            its event knew it.
         policy: Sections decay and capacity.
         until_us: Later nights change nothing that is asked for.
         size: Count of memories.
     """
     gone = np.full(size, NEVER, np.int64)
     numbers = crowd.rows["number"].cast(pl.Int64).to_numpy()
-    stays = np.minimum(leaves[numbers], crowd.ends)
+    early, late = (np.minimum(instants[numbers], crowd.ends) for instants in leaves)
+    is_left = np.ones(numbers.shape, np.bool_)
     for night, is_concerned in _eventful(crowd, until_us):
-        there = is_concerned & (crowd.known <= night) & (stays > night)
+        stays = np.where(crowd.event <= night, late, early) > night
+        there = is_concerned & is_left & (crowd.known <= night) & stays
         rows = crowd.rows.filter(pl.Series(there))
         over = rows.group_by("owner").agg(_counts()).filter(_is_over(policy.capacity))
         if over.is_empty():
@@ -117,7 +123,7 @@ def evicted_nights(
         there &= np.isin(crowd.owner, over["owner"].to_numpy())
         evicted = _evicted(_scored(crowd, accesses, there, policy, night), policy.capacity)
         gone[evicted] = night
-        stays[np.isin(numbers, evicted)] = night
+        is_left &= ~np.isin(numbers, evicted)
     return gone
 
 
@@ -142,7 +148,8 @@ def _scored(
     memories = crowd.accessed[there]
     count, last = accesses.before(memories, np.full(memories.shape, night), is_inclusive=True)
     # A fact is confirmed and a summary grows: what comes after the night is not known yet.
-    since = pl.min_horizontal("event_at", pl.lit(night, pl.Int64).cast(INSTANT))
+    is_known = pl.col("event_at") <= pl.lit(night, pl.Int64).cast(INSTANT)
+    since = pl.when(is_known).then("event_at").otherwise("known_at")
     seen = pl.Series(np.where(count > 0, last, 0)).cast(INSTANT)
     moment = pl.Series([night], dtype=pl.Int64).cast(INSTANT).item()
     return rows.with_columns(

@@ -135,6 +135,20 @@ def last_instants(lives: Lives, policy: Policy) -> Whole:
     return _expiry(lives, policy, rows)
 
 
+def known_instants(lives: Lives, policy: Policy) -> tuple[Whole, Whole]:
+    """First instant at which each memory is no longer served, as a night before and after its event knew it.
+
+    What was derived grows: a fact is confirmed, a summary takes in episodes. Of that the first and the last
+    state are held: before the event of the last one the first one counts, and no expiry learned later does.
+    """
+    is_episode = pl.col("stored_in") == "episodes"
+    own = pl.when(is_episode).then("expires_at").alias("expires_at")
+    began = pl.when(is_episode).then("event_at").otherwise(pl.min_horizontal("event_at", "known_at"))
+    rows = lives.memories.with_columns(_tier(policy), own)
+    early = _expiry(lives, policy, rows.with_columns(began.alias("event_at")))
+    return early, _expiry(lives, policy, rows)
+
+
 def _expiry(lives: Lives, policy: Policy, rows: pl.DataFrame) -> Whole:
     due = retention.expiry_expr(policy.retention, lives.wishes.periods, lives.wishes.pins, key="memory_id")
     is_working = pl.col("stored_in") == "working"

@@ -47,7 +47,8 @@ def ideal_gains(replay: Replay, metric_at: int) -> Floats:
     firsts = np.searchsorted(call, np.arange(len(replay)))
     place = np.arange(len(held)) - firsts[call]
     worth = replay.gain[held] * discounts(metric_at)[np.minimum(place, metric_at)]
-    return np.bincount(call, weights=worth, minlength=len(replay))
+    found: Floats = np.bincount(call, weights=worth, minlength=len(replay)).astype(np.float64)
+    return found
 
 
 def discounts(metric_at: int) -> Floats:
@@ -123,7 +124,8 @@ class Places:
 def _better(keys: Floats, own: Floats) -> Whole:
     """How many of at most ``_BYTE`` candidates have a higher key, counted in bytes; int64 (calls, P)."""
     is_better: NDArray[np.bool_] = keys > own
-    return np.add.reduce(is_better.view(np.uint8), axis=1, dtype=np.uint8).astype(np.int64)
+    counts: Whole = np.add.reduce(is_better.view(np.uint8), axis=1, dtype=np.uint8).astype(np.int64)
+    return counts
 
 
 def lost_of(replay: Replay, block: Block) -> Floats:

@@ -166,8 +166,8 @@ class Past:
         stale, decayed, cold, summarised = (
             self._kept(name, policy, sections[name], make) for name, make in found.items()
         )
-        leaves = np.minimum.reduce([self._leaves(policy), stale, decayed, cold])
-        return stale, decayed, cold, self._evicted(policy, leaves), summarised
+        fades = np.minimum.reduce([stale, decayed, cold])
+        return stale, decayed, cold, self._evicted(policy, fades), summarised
 
     def standing(self, policy: Policy) -> Flags:
         """Which memories of the lake stand at ``until`` under a policy; bool (memories)."""
@@ -180,7 +180,7 @@ class Past:
     def _leaves(self, policy: Policy) -> Whole:
         return self._kept("lives", policy, _EXPIRY, lambda: fading.last_instants(self.lives, policy))
 
-    def _evicted(self, policy: Policy, leaves: Whole) -> Whole:
+    def _evicted(self, policy: Policy, fades: Whole) -> Whole:
         accesses = self._accesses_of(policy.decay.refresh)
         size = self.lives.memories.height
         name = policy.decay.refresh + policy.capacity.model_dump_json()
@@ -189,11 +189,12 @@ class Past:
         crowd = self._crowds[name]
         if crowd.rows.is_empty():
             return np.full(size, NEVER, np.int64)
-        key = _setting(policy)
-        return self._remembered(
-            f"evicted {key}",
-            lambda: evicted_nights(crowd, accesses, leaves, policy, self.until_us, size),
-        )
+
+        def make() -> Whole:
+            early, late = (np.minimum(i, fades) for i in fading.known_instants(self.lives, policy))
+            return evicted_nights(crowd, accesses, (early, late), policy, self.until_us, size)
+
+        return self._remembered(f"evicted {_setting(policy)}", make)
 
     def _accesses_of(self, refresh: str) -> Accesses:
         if refresh not in self._accesses:

@@ -20,7 +20,7 @@ from transforms.replay.lives import SEEN_SCHEMA, seen_in
 from transforms.replay.measures import MEASURES, replayed
 from transforms.replay.scores import ranking
 from transforms.replay.survival import Masks, Past
-from transforms.tuning.search import QUALITY
+from transforms.tuning.tried import QUALITY
 
 Numbers = NDArray[np.float64]
 

@@ -20,11 +20,12 @@ from transforms.tuning.bench import Bench, Held, Numbers, World
 from transforms.tuning.doubts import doubts, left_out
 from transforms.tuning.knobs import KNOBS, LENGTHS, WEIGHTS
 from transforms.tuning.result import HEAT, Measured, Tuning
-from transforms.tuning.search import Limits, guided_search, random_search
+from transforms.tuning.search import guided_search, random_search
 from transforms.tuning.slices import slices, weeks
 from transforms.tuning.space import Space, policy_of
 from transforms.tuning.spans import Spans, clusters_of, span, spans_of
 from transforms.tuning.trials import Trials
+from transforms.tuning.tried import Limits
 from transforms.tuning.verdict import Drawn, finalists, gain_of, verdict
 
 

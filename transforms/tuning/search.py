@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from transforms.replay.changes import Changes
+from transforms.tuning.refine import refine
 from transforms.tuning.space import Space
+from transforms.tuning.tried import COSTS, QUALITY, Limits, Measure, Tried, aimed
 
-Measure = Callable[[Sequence[Changes]], pl.DataFrame]
-"""Measures changes of the current policy, all at once: ``quality``, ``tokens`` and ``index_bytes`` (null: not
-known) among its columns, a row each, in their order."""
-Limits = Mapping[str, float]
-"""The most that a trial may come to, by column."""
-QUALITY = "quality"
-COSTS = ("tokens", "index_bytes")
+REFINED_SHARE = 0.4
+"""Part of the trials of a guided search that climb from the best of the trials before."""
 FRONT_SHARE = 0.2
-"""Part of the trials of a guided search that look for cheap policies beside good ones."""
+"""Part of them that looks for cheap policies beside good ones."""
 
 
 def random_search(space: Space, count: int, seed: int) -> list[Changes]:
@@ -40,17 +37,19 @@ def guided_search(
     seed: int,
     limits: Limits,
 ) -> tuple[list[Changes], list[pl.DataFrame]]:
-    """A tree-structured Parzen estimator (Bergstra et al. 2011), asked for a batch of points at a time.
+    """A sampler that learns, then a climb from its best, then a look at cheap policies.
 
-    Batches let one pass of the replay measure many policies; with the liar of optuna the points of a batch
-    keep off each other. The last ``FRONT_SHARE`` of the trials maximise quality and minimise tokens and
-    bytes, so that the Pareto front holds more than by-products. Nothing is written, and nothing said.
+    The first is a tree-structured Parzen estimator (Bergstra et al. 2011), asked for a batch of points at a
+    time: one pass of the replay measures many policies, and with the liar of optuna the points of a batch
+    keep off each other. ``REFINED_SHARE`` of the trials climb (``refine``). The last ``FRONT_SHARE`` maximise
+    quality and minimise tokens and bytes, so that the Pareto front holds more than by-products. Nothing is
+    written, and nothing said.
 
     Args:
         space: Where to search.
         measure: Measures a batch.
         start: The point of the current policy, and its measures.
-        count: Trials, 1 or more.
+        count: Trials, 1 or more; a climb that has come to its end leaves some over.
         batch: Trials measured together.
         seed: Of the sampler.
         limits: What a trial may come to; the sampler is told of those that break them.
@@ -60,60 +59,45 @@ def guided_search(
     """
     import optuna
 
-    found: list[Changes] = []
-    measured: list[pl.DataFrame] = []
-    known: list[tuple[NDArray[np.float64], Mapping[str, Any]]] = [start]
-    front = int(count * FRONT_SHARE)
-    plan = (((QUALITY,), count - front), ((QUALITY, *_costs(start[1])), front))
+    tried = Tried(space, measure, limits, [start[0]], [start[1]])
+    refined, front = int(count * REFINED_SHARE), int(count * FRONT_SHARE)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        for aims, trials in plan:
-            study = _study(space, known, aims, limits, seed)
-            for first in range(0, trials, batch):
-                changes, rows, points = _batch(
-                    study, space, measure, min(batch, trials - first), aims, limits
-                )
-                known += list(zip(points, rows.iter_rows(named=True), strict=True))
-                found += changes
-                measured.append(rows)
-    return found, measured
+        _sampled(tried, (QUALITY,), count - refined - front, batch, seed)
+        refine(tried, refined)
+        _sampled(tried, (QUALITY, *_costs(start[1])), front, batch, seed)
+    return tried.changes, tried.measured
 
 
-def _batch(
-    study: Any, space: Space, measure: Measure, count: int, aims: Sequence[str], limits: Limits
-) -> tuple[list[Changes], pl.DataFrame, NDArray[np.float64]]:
-    asked = [study.ask(_sides(space)) for _ in range(count)]
-    points = np.array([[trial.params[key] for key in space.keys] for trial in asked])
-    changes = space.at(points)
-    rows = measure(changes)
-    for trial, row in zip(asked, rows.iter_rows(named=True), strict=True):
-        for name, over in _over(row, limits).items():
-            trial.set_constraint(name, over)
-        study.tell(trial, [_aimed(row, aim) for aim in aims])
-    return changes, rows, points
+def _sampled(tried: Tried, aims: Sequence[str], count: int, batch: int, seed: int) -> None:
+    """Ask a sampler that knows what was tried before."""
+    if not count:
+        return
+    study = _study(tried, aims, seed)
+    for first in range(0, count, batch):
+        asked = [study.ask(_sides(tried.space)) for _ in range(min(batch, count - first))]
+        points = np.array([[trial.params[key] for key in tried.space.keys] for trial in asked])
+        for trial, row in zip(asked, tried.add(points), strict=True):
+            for name, over in tried.over(row).items():
+                trial.set_constraint(name, over)
+            study.tell(trial, [aimed(row, aim) for aim in aims])
 
 
-def _study(
-    space: Space,
-    known: Sequence[tuple[NDArray[np.float64], Mapping[str, Any]]],
-    aims: Sequence[str],
-    limits: Limits,
-    seed: int,
-) -> Any:
-    """A study in memory that knows what was tried before."""
+def _study(tried: Tried, aims: Sequence[str], seed: int) -> Any:
+    """A study in memory."""
     import optuna
 
     sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
     directions = ["maximize" if aim == QUALITY else "minimize" for aim in aims]
     study = optuna.create_study(sampler=sampler, directions=directions)
-    for point, row in known:
+    for point, row in zip(tried.points, tried.rows, strict=True):
         study.add_trial(
             optuna.create_trial(
-                values=[_aimed(row, aim) for aim in aims],
-                params=dict(zip(space.keys, point.tolist(), strict=True)),
-                distributions=_sides(space),
-                constraints=_over(row, limits) or None,
+                values=[aimed(row, aim) for aim in aims],
+                params=dict(zip(tried.space.keys, point.tolist(), strict=True)),
+                distributions=_sides(tried.space),
+                constraints=tried.over(row) or None,
             )
         )
     return study
@@ -126,17 +110,4 @@ def _sides(space: Space) -> dict[str, Any]:
 
 
 def _costs(row: Mapping[str, Any]) -> list[str]:
-    return [name for name in COSTS if _is_number(row.get(name))]
-
-
-def _aimed(row: Mapping[str, Any], aim: str) -> float:
-    return float(row[aim]) if _is_number(row[aim]) else 0.0
-
-
-def _over(row: Mapping[str, Any], limits: Limits) -> dict[str, float]:
-    """By limit, how far a row is above it, as a part of it; at most 0 keeps it."""
-    return {name: (float(row[name]) - most) / max(most, 1.0) for name, most in limits.items()}
-
-
-def _is_number(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
+    return [name for name in COSTS if row.get(name) is not None and math.isfinite(row[name])]

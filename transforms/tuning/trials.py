@@ -14,9 +14,9 @@ from transforms.replay.changes import Changes
 from transforms.tuning.knobs import value_of
 from transforms.tuning.pareto import is_front
 from transforms.tuning.result import FINALISTS
-from transforms.tuning.search import COSTS, QUALITY, Limits, Measure
 from transforms.tuning.sensitivity import taken_back
 from transforms.tuning.space import policy_of
+from transforms.tuning.tried import COSTS, QUALITY, Limits, Measure
 
 
 @dataclass

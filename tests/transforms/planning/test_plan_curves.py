@@ -56,6 +56,14 @@ def test_files_of_about_as_many_rows_are_averaged() -> None:
     assert found.bytes.tolist() == [1_100, 3_000]
 
 
+def test_vectors_never_take_more_a_row_in_a_fuller_file() -> None:
+    rows = [(100, 200), (200, 700), (400, 1_600), (800, 3_000)]
+    told = [("t", n, column, b) for column in ("vector", "kind") for n, b in rows]
+    found = curves(pl.DataFrame(told, schema=PROBES_SCHEMA, orient="row"))
+    assert found["t", "kind"].bytes.tolist() == [200, 700, 1_600, 3_000]
+    assert found["t", "vector"].bytes.tolist() == [400, 800, 1_600, 3_000]
+
+
 @given(
     st.lists(st.integers(50, 3_000), min_size=1, max_size=8),
     st.sampled_from([2.0, 5.0, 10.0]),

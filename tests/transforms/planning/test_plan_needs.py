@@ -75,7 +75,7 @@ def test_the_same_load_on_this_design_by_hand() -> None:
     assert found["recall", "cores"] == pytest.approx(cores)
     assert found["recall", "memory"] == math.ceil(round(cores, 6)) * 632e6
     assert found["recall", "memory with replicas"] == 2 * math.ceil(round(cores, 6)) * 632e6
-    spent = 43.2e6 / 40_000 + 300e6 / 10_000
+    spent = 43.2e6 / 40_000 + 43.2e6 / 9_800 + 43.2e6 / 2_200 + 1e9 / 69_000 + 300e6 / 10_000
     assert found["night", "night on 16 cores"] == pytest.approx(spent / (1 + 0.7 * 7))
     assert found["nodes", "nodes of readers"] == 2 * math.ceil(cores / 16)
     assert found["requests", "writing requests a month"] == 10_000 * 1_440 * 30

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import polars as pl
@@ -47,7 +48,7 @@ def limits(head: dict[str, object], rows: list[dict[str, object]], policy: Polic
 
 
 @settings(max_examples=80)
-@given(cases(), st.lists(policies(), min_size=1, max_size=3), st.integers(1, 4), st.data())
+@given(cases(), st.lists(policies(), min_size=3, max_size=4), st.integers(1, 4), st.data())
 def test_every_measure_is_what_its_words_say(
     given_cases: list[Case], mine: list[Policy], at: int, data: st.DataObject
 ) -> None:
@@ -76,12 +77,13 @@ def test_every_measure_is_what_its_words_say(
 
 
 @settings(max_examples=30)
-@given(cases(), policies(), st.sampled_from([1, 3_000, 200_000]))
+@given(cases(), st.lists(policies(), min_size=3, max_size=3), st.sampled_from([1, 3_000, 200_000]))
 def test_policies_together_in_any_blocks_and_threads_are_as_each_alone(
-    given_cases: list[Case], policy: Policy, block_bytes: int
+    given_cases: list[Case], others: list[Policy], block_bytes: int
 ) -> None:
+    policy = others[0]
     many = [changed(policy, {"recall.weights.recency": i / 20}) for i in range(SHARED_LEAST)]
-    many += [changed(policy, {"recall.closeness_power": float(i)}) for i in range(3)]
+    many += [*others, *(changed(policy, {"recall.closeness_power": float(i)}) for i in range(3))]
     whole = [[True] * len(rows) for _, rows in given_cases]
     assume(all(is_clear(given_cases, whole, one) for one in many))
     replay = Replay.made(made(given_cases))
@@ -177,6 +179,20 @@ def test_more_candidates_than_a_byte_counts() -> None:
     found = replayed(replay, many, metric_at=600, block_bytes=BLOCK, per_call=True)
     for column in range(3):
         assert found.per_call["mrr"][:, column] == pytest.approx([1 / 291, 1 / 514])
+
+
+def test_memory_is_that_of_a_block_and_not_of_policies_times_candidates() -> None:
+    rows = [row(f"m{i}", relevance=1 - i / 50, tokens=5, gain=float(i == 7)) for i in range(40)]
+    replay = Replay.made(made([(call(f"c{number:03d}"), rows) for number in range(150)]))
+    many = [changed(RELEVANCE, {"recall.weights.recency": i / 200}) for i in range(100)]
+    many += [changed(one, {"recall.closeness_power": i / 20}) for i, one in enumerate(many)]
+    tracemalloc.start()
+    try:
+        replayed(replay, many, metric_at=5, block_bytes=1_000_000, threads=1)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 5_000_000  # all scores at once: 150 x 40 x 200 x 8 = 9.6 MB an array
 
 
 def test_only_what_is_asked_for_is_measured() -> None:

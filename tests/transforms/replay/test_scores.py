@@ -46,7 +46,7 @@ def table(replay: Replay, mine: list[Policy], masks: Masks | None = None, block_
 
 
 @settings(max_examples=60)
-@given(cases(), st.lists(policies(), min_size=1, max_size=4), st.sampled_from([1, 5_000, BLOCK]))
+@given(cases(), st.lists(policies(), min_size=3, max_size=5), st.sampled_from([1, 5_000, BLOCK]))
 def test_scores_are_those_of_recall(given_cases: list[Case], mine: list[Policy], block_bytes: int) -> None:
     many = [*mine, *(changed(mine[0], {"recall.weights.relevance": i / 20}) for i in range(SHARED_LEAST))]
     found = table(Replay.made(made(given_cases)), many, block_bytes=block_bytes)

@@ -226,6 +226,24 @@ def test_a_memory_that_retention_took_out_is_judged_as_if_it_had_not() -> None:
     assert days_there(rows, changed(CALM, {"capacity.facts": 1}), 3) == [True]
 
 
+@pytest.mark.parametrize("later", [{"event_at": at(20)}, {"expires_at": at(2)}, {"ended_at": at(9)}])
+def test_a_budget_does_not_know_what_a_fact_will_learn(later: dict[str, Any]) -> None:
+    """Confirmed after the call, or told after it to have ended: nights before that count it as it was."""
+    policy = changed(
+        CALM,
+        {
+            "capacity.facts": 1,
+            "decay.half_life_days.fact": 1.0,
+            "retention.long_term_seconds": 4 * DAY_SECONDS,
+        },
+    )
+    fact = {"stored_in": "facts", "kind": "fact", "tier": "semantic", "retention_tier": "long_term"}
+    for days in (1, 1.6):  # older or younger than the other one
+        other, one = memory("other", days, **fact), memory("one", 1.5, **fact)
+        before = days_there([one, other], policy, 3, 5.4)
+        assert days_there([one, {**other, **later}], policy, 3, 5.4) == before
+
+
 def test_a_summary_covers_from_when_it_could() -> None:
     rows = memories([memory("old", 1, known_at=at(30)), memory("new", 1), memory("none", 1)])
     refs = pl.DataFrame({"tenant_id": ["acme", "acme"], "memory_id": ["old", "new"]})

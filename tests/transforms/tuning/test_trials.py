@@ -14,9 +14,11 @@ import pytest
 from transforms.policy import Policy
 from transforms.replay.changes import Changes
 from transforms.tuning.knobs import value_of
+from transforms.tuning.refine import refine
 from transforms.tuning.search import guided_search, random_search
 from transforms.tuning.space import Space, space_of, usual_space
 from transforms.tuning.trials import Trials
+from transforms.tuning.tried import Tried
 
 POLICY = Policy()
 SPACE = usual_space(["conversation", "outcome", "fact"])
@@ -50,6 +52,35 @@ def test_a_guided_search_finds_the_top_and_a_random_one_of_as_many_comes_less_ne
     assert measured["quality"].max() > by_chance
 
 
+@pytest.mark.parametrize("count", [1, 7, 60, 400])
+def test_a_climb_comes_to_the_top_and_stays_in_its_number_of_trials(count: int) -> None:
+    start = SPACE.point(POLICY), hill([{}]).row(0, named=True)
+    tried = Tried(SPACE, hill, {}, [start[0]], [start[1]])
+    refine(tried, count)
+    assert 0 < len(tried.changes) <= count
+    assert len(tried.rows) == len(tried.points) == len(tried.changes) + 1
+    for point, changes in zip(tried.points[1:], tried.changes, strict=True):
+        assert SPACE.at(point[None]) == [changes]
+        assert ((point >= 0) & (point <= 1)).all()
+    best = tried.rows[tried.best()]["quality"]
+    assert best >= start[1]["quality"]
+    if count == 400:
+        assert len(tried.changes) < count  # it has ended by itself
+        assert best > 0.8999
+        top = tried.changes[tried.best() - 1]
+        assert (top[LIFE], top[WEIGHT]) == (pytest.approx(30, rel=0.05), pytest.approx(0.5, abs=0.01))
+
+
+def test_a_climb_goes_to_what_keeps_the_limits_first() -> None:
+    space = space_of({"recall": {"default_k": {"min": 3, "max": 50}}, LIFE: {"min": 1, "max": 365}}, POLICY)
+    start = space.point(POLICY), hill([{}]).row(0, named=True)
+    tried = Tried(space, hill, {"tokens": 240.0}, [start[0]], [start[1]])
+    refine(tried, 100)
+    best = tried.rows[tried.best()]
+    assert best["tokens"] <= 240 < start[1]["tokens"]
+    assert best["quality"] > start[1]["quality"]
+
+
 def test_searches_are_the_same_for_the_same_seed_and_say_nothing(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,9 +95,9 @@ def test_searches_are_the_same_for_the_same_seed_and_say_nothing(
 def test_a_guided_search_keeps_to_the_limits_where_it_can() -> None:
     space = space_of({"recall": {"default_k": {"min": 3, "max": 50}}, LIFE: {"min": 1, "max": 365}}, POLICY)
     found, measured = guided(space, {"tokens": 400.0})
-    assert len(found) == 150
+    assert 90 < len(found) <= 150
     within = measured.filter(pl.col("tokens") <= 400)
-    assert within.height > 75
+    assert within.height > len(found) / 2
     # The last trials look for cheap ones, too.
     assert measured["tokens"].tail(30).mean() < measured["tokens"].max() / 2
 

