@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Callable, Collection
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
