@@ -72,7 +72,9 @@ def lines(
         )
         layers.insert(0, _shaded(band, shades, channel="strokeDash"))
     layered = alt.layer(*layers)
-    return svg_of(layered.properties(width=wide - _ROOM, height=min(HEIGHT, wide // 2), title=title))
+    # A long title over a narrow chart is set smaller, lest it is cut where the reader's font is wide.
+    head = alt.TitleParams(title, fontSize=12 if 8.6 * len(title) > wide - 40 else 14)
+    return svg_of(layered.properties(width=wide - _ROOM, height=min(HEIGHT, wide // 2), title=head))
 
 
 def heat(

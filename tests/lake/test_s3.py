@@ -168,6 +168,9 @@ def test_a_whole_night(bucket: str, capsys: pytest.CaptureFixture[str], tmp_path
     assert run("context", "window seat", "--tenant", tenant, "--user", user)["packed"] > 0
     assert run("doctor")["passed"]
     assert run("status")
+    assert night["health"]["failing"] == again["health"]["failing"] == []
+    checks = run("report", "health", "--out", str(tmp_path / "health"))["checks"]
+    assert {check["reason"] for check in checks} == {""}
     sizes = run("report", "capacity", "--out", str(tmp_path / "capacity"))
     assert sizes["bytes"] == sum(entry.size_bytes for entry in open_storage(uri).entries(""))
     assert sum(row["bytes"] for row in sizes["tables"]["columns"]) == pytest.approx(sizes["table_bytes"])

@@ -10,6 +10,7 @@ import polars as pl
 
 from transforms.planning.curves import Curve
 from transforms.policy import Policy
+from transforms.policy_plan import PlanPolicy
 
 Origin = Literal["measured", "policy", "assumed"]
 """``measured`` in this lake; ``policy``: a key of it; ``assumed``: neither, see its note."""
@@ -87,19 +88,36 @@ def policy_figures(policy: Policy) -> dict[str, Figure]:
         "graph_ratio": (plan.graph_ratio, "ratio", "plan.graph_ratio"),
         "graph_dimensions": (plan.graph_dimensions, "dimensions", "plan.graph_dimensions"),
         "index_row_bytes": (plan.index_row_bytes, "bytes a row", "plan.index_row_bytes, beside the vector"),
-        "ingest_rows_per_second": (plan.ingest_rows_per_second, "rows/s", "plan, by benchmarks"),
-        "embed_rows_per_second": (plan.embed_rows_per_second, "rows/s", "plan, by benchmarks"),
-        "consolidate_rows_per_second": (plan.consolidate_rows_per_second, "rows/s", "plan, by benchmarks"),
-        "publish_rows_per_second": (plan.publish_rows_per_second, "rows/s", "plan, by benchmarks"),
-        "retain_rows_per_second": (plan.retain_rows_per_second, "rows/s", "plan, by benchmarks"),
         "keep_generations": (policy.publish.keep_generations, "generations", "publish.keep_generations"),
         "recall_row_bytes": (plan.recall_row_bytes, "bytes a row", "plan.recall_row_bytes"),
         "recall_rows": (policy.recall_log.candidates, "rows a call", "recall_log.candidates"),
         "logged_ratio": (policy.recall_log.sample_ratio, "ratio", "recall_log.sample_ratio"),
-        "object_month_price": (plan.object_month_price, "a GB and month", "illustrative: prices are yours"),
-        "disk_month_price": (plan.disk_month_price, "a GB and month", "illustrative: prices are yours"),
-        "node_month_price": (plan.node_month_price, "a node and month", "illustrative: prices are yours"),
-        "writes_price": (plan.writes_price, "a million requests", "illustrative: prices are yours"),
-        "reads_price": (plan.reads_price, "a million requests", "illustrative: prices are yours"),
     }
-    return {name: Figure(float(value), unit, "policy", note) for name, (value, unit, note) in told.items()}
+    figures = {n: Figure(float(value), unit, "policy", note) for n, (value, unit, note) in told.items()}
+    return figures | _speeds(plan) | _prices(plan)
+
+
+def _speeds(plan: PlanPolicy) -> dict[str, Figure]:
+    speeds = {
+        "ingest": plan.ingest_rows_per_second,
+        "embed": plan.embed_rows_per_second,
+        "consolidate": plan.consolidate_rows_per_second,
+        "publish": plan.publish_rows_per_second,
+        "retain": plan.retain_rows_per_second,
+    }
+    return {
+        f"{step}_rows_per_second": Figure(value, "rows/s", "policy", "by benchmarks")
+        for step, value in speeds.items()
+    }
+
+
+def _prices(plan: PlanPolicy) -> dict[str, Figure]:
+    prices = {
+        "object_month_price": (plan.object_month_price, "a GB and month"),
+        "disk_month_price": (plan.disk_month_price, "a GB and month"),
+        "node_month_price": (plan.node_month_price, "a node and month"),
+        "writes_price": (plan.writes_price, "a million requests"),
+        "reads_price": (plan.reads_price, "a million requests"),
+    }
+    note = "illustrative: prices are yours"
+    return {name: Figure(value, unit, "policy", note) for name, (value, unit) in prices.items()}

@@ -97,6 +97,7 @@ class Answers:
         last = np.clip(taken, 1, totals.shape[2]).astype(np.int64) - 1
         reached = np.take_along_axis(totals, last[..., None], axis=2)[..., 0]
         found = np.where(taken > 0, reached, 0.0)
+        self.rows[part] = taken
         is_unknown: Flags = np.isnan(held.sum(axis=1))
         self.tokens[part] = np.where(is_unknown[:, None], np.nan, found)
 
