@@ -44,5 +44,10 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
         "slowwave --lake ./memory what-if --policy new.toml --out what-if",
         scope,
     )
-    whatif.add_argument("--policy", metavar="FILE", required=True, help="slowwave.toml with the other policy")
+    whatif.add_argument(
+        "--policy",
+        metavar="FILE",
+        required=True,
+        help="TOML of the other policy; keys it leaves out are as configured",
+    )
     whatif.add_argument("--out", metavar="DIR", required=True, help="folder to write, outside of the lake")

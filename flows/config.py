@@ -99,8 +99,26 @@ def amended_policy(path: str | None, text: str) -> Policy:
         ConfigError: Either does not hold what it may.
     """
     file = Path(path) if path else Path(FILE_NAME)
+    return _over(path, tomllib.loads(text), file)
+
+
+def policy_over(path: str | None, other: str) -> Policy:
+    """The policy of a file with the keys of another file over them: all of a policy, or what differs.
+
+    Args:
+        path: As for ``amended_policy``.
+        other: The other file.
+
+    Raises:
+        ConfigError: Either does not hold what it may, or the other one is not there.
+    """
+    return _over(path, _read(Path(other)), Path(other))
+
+
+def _over(path: str | None, keys: dict[str, Any], told: Path) -> Policy:
+    file = Path(path) if path else Path(FILE_NAME)
     raw = _read(file) if path or file.is_file() else {}
-    return _checked(_merged(raw, tomllib.loads(text)), file).policy
+    return _checked(_merged(raw, keys), told).policy
 
 
 def _is_keyed(now: EmbedderConfig, before: EmbedderConfig) -> bool:

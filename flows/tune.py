@@ -19,6 +19,7 @@ from flows.tune_page import tune_html
 from flows.tune_policy import FILE, policy_text
 from flows.tune_record import tune_record
 from flows.tune_traces import Traces, traces_of
+from flows.what_if_read import covered_in
 from lake.faults import wrapped
 from lake.index_record import load_manifest, readable_pointer
 from lake.lake import Lake
@@ -28,6 +29,7 @@ from transforms import standing
 from transforms.errors import ConfigError, InputError, UsageError
 from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
+from transforms.replay.lives import with_cover
 from transforms.tuning.bench import World
 from transforms.tuning.result import Tuning
 from transforms.tuning.run import Later, Wanted, tuned
@@ -50,7 +52,7 @@ def tune_output(options: argparse.Namespace) -> Output:
     grid = _grid(options)
     traces = traces_of(options, config)
     _require(traces.lake, out)
-    world = _world(traces)
+    world = _world(traces, config.policy)
     wanted = _wanted(options, grid, traces, world, config.policy)
     total = None if wanted.search == "grid" else wanted.trials
     with progress(options).task("try policies", total) as advance:
@@ -85,13 +87,17 @@ def _require(lake: Lake | None, out: Path) -> None:
         raise UsageError(f"{out.name} is no folder", "Name a folder to write to.")
 
 
-def _world(traces: Traces) -> World:
+def _world(traces: Traces, policy: Policy) -> World:
     """What is known besides the calls: memories, what people asked for, and the size of a row."""
     lake = traces.lake
     told = [] if lake is None else load_all(lake)
     wishes = Wishes(standing.periods(told), standing.pins(told), standing.held(told))
     row_bytes = None if lake is None else _row_bytes(lake)
-    return World(traces.recalls, traces.memories, wishes, traces.as_of, row_bytes)
+    memories = traces.memories
+    if lake is not None and memories.height:
+        refs = covered_in(lake, sorted(memories["tenant_id"].unique()))
+        memories = with_cover(memories, refs, policy.summaries.after_seconds)
+    return World(traces.accesses, memories, wishes, traces.as_of, row_bytes)
 
 
 def _row_bytes(lake: Lake) -> float | None:

@@ -24,6 +24,8 @@ from transforms.replay.calls import REPLAYED, Calls, calls_of
 from transforms.replay.memory_rows import MEMORY_SCHEMA, completed
 from transforms.rights_tables import RECALLS
 
+BEGINNING = datetime.fromtimestamp(0, UTC)
+
 
 @dataclass(frozen=True)
 class TracesWanted:
@@ -70,8 +72,9 @@ class Traces:
     Attributes:
         calls: The labelled calls: those of which it is known that a candidate was of use. Their rows have
             ``gain``, Float64: 1 of use, 0 not, null not known.
-        recalls: ``schemas.RECALLS`` of every call of the window that is in scope, labelled or not, for what
-            access states are made of.
+        recalls: ``schemas.RECALLS`` of every call of the window that is in scope, labelled or not.
+        accesses: The same of whatever anybody was given until the as-of, also before the window and by
+            bringing cold episodes back: what states of access are made of.
         memories: ``memory_rows.MEMORY_SCHEMA`` of all memories in scope, also of those never recalled; of a
             file, of those in it.
         as_of: The instant that the window ends at.
@@ -83,6 +86,7 @@ class Traces:
 
     calls: Calls
     recalls: pl.DataFrame
+    accesses: pl.DataFrame
     memories: pl.DataFrame
     as_of: datetime
     label: str
@@ -142,16 +146,19 @@ def load_traces(lake: Lake | None, policy: Policy, as_of: datetime | None, wante
         every = read_recalls(Path(wanted.file))
         as_of = as_of or _newest(every)
         rows = every.filter(*_within(as_of, window), *_whose(wanted))
+        accesses = every.filter("is_returned", pl.col("recalled_at") <= as_of).select(RECALLS.names)
     elif lake is None or as_of is None:
         raise UsageError("no recalls named", "Name a lake with --lake, or a file with --traces.")
     else:
         rows = lake_recalls(lake, as_of - window, as_of, wanted.tenant, wanted.scope())
+        accesses = lake_recalls(lake, BEGINNING, as_of, wanted.tenant, [pl.col("is_returned")])
     given = rows.filter(pl.col("verb").is_in(REPLAYED))
     recalls, texts = given.select(RECALLS.names), _texts_in(given)
     labels = labels_of(lake, policy.tune, given, texts, wanted.labels, as_of)
     return Traces(
         calls_of(labels.rows),
         recalls,
+        accesses,
         _memories(lake, recalls, texts, wanted),
         as_of,
         labels.source,
@@ -165,7 +172,7 @@ def load_traces(lake: Lake | None, policy: Policy, as_of: datetime | None, wante
 def _newest(rows: pl.DataFrame) -> datetime:
     """When the last call was made; the beginning of time where there is none."""
     newest: datetime | None = rows.select(pl.col("recalled_at").max()).item()
-    return newest or datetime.fromtimestamp(0, UTC)
+    return newest or BEGINNING
 
 
 def _within(as_of: datetime, window: timedelta) -> list[pl.Expr]:

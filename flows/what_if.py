@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from flows import retain_state, what_if_read
-from flows.config import load_config
+from flows.config import policy_over
 from flows.job import Job
 from flows.report_files import plain_rows, require_folder, write_files
 from flows.retain_plan import Instructions
@@ -94,7 +94,7 @@ def what_if_output(options: argparse.Namespace) -> Output:
 
     job, out = job_of(options), Path(options.out)
     require_folder(job.lake, out)
-    new = load_config(options.policy, {}).policy
+    new = policy_over(options.config, options.policy)
     answer = asked_what_if(job, new, subject_of(options))
     write_files(out, NAME, what_if_html(answer), answer.as_dict(), answer.tables)
     told = {"out": str(out), **answer.as_dict()}

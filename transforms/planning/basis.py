@@ -65,11 +65,7 @@ def policy_figures(policy: Policy) -> dict[str, Figure]:
     plan = policy.plan
     told: dict[str, tuple[float, str, str]] = {
         "search_cpu_seconds": (plan.search_cpu_seconds, "seconds", "plan.search_cpu_seconds, by benchmarks"),
-        "large_search_cpu_seconds": (
-            plan.large_search_cpu_seconds,
-            "seconds",
-            "plan.large_search_cpu_seconds, by benchmarks",
-        ),
+        "large_search_cpu_seconds": (plan.large_search_cpu_seconds, "seconds", "by benchmarks"),
         "search_dimensions": (plan.search_dimensions, "dimensions", "of those measurements of searches"),
         "large_scope_rows": (policy.publish.large_scope_rows, "rows", "publish.large_scope_rows"),
         "reader_bytes": (plan.reader_bytes, "bytes", "plan.reader_bytes, by benchmarks"),
