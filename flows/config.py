@@ -131,7 +131,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError(f"no configuration file {file}", "Name an existing file with --config.") from error
+        raise ConfigError(f"no configuration file {file}", "Name a file that exists.") from error
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of 5,000 digits, deep nesting

@@ -20,7 +20,7 @@ from lake import tables, upkeep
 from lake.index_record import readable_pointer
 from transforms import ids
 from transforms.errors import SlowwaveError
-from transforms.health.checks import Check, broken_off, check_of
+from transforms.health.checks import Check, check_of
 from transforms.health.remedies import MEASURES, TITLES
 from transforms.health.thresholds import CODES, UNKNOWN, Limit, Measure, as_counts, limits
 from transforms.schemas import EPISODES, FACTS, METRICS, RUNS
@@ -72,9 +72,11 @@ def _remembered(job: Job) -> tuple[Check, ...]:
     held = record.get("checks")
     if not isinstance(held, Mapping) or record.get("seen") != _seen(job):
         return _measured(job)
+    if not all(isinstance(held.get(name), Mapping) for name in TITLES):  # what broke off is tried again
+        return _measured(job)
     sources, known = Sources(job, job.policy.health.window_days), limits(job.policy.health)
     now = {one.name: one for one in taken(sources, {"backlog": backlog, "erasure": open_erasures})}
-    return tuple(_judged(name, held.get(name), now.get(name), known) for name in TITLES)
+    return tuple(_judged(name, held[name], now.get(name), known) for name in TITLES)
 
 
 def _seen(job: Job) -> dict[str, Any]:
@@ -84,14 +86,12 @@ def _seen(job: Job) -> dict[str, Any]:
     return {**versions, "generation": pointer.generation if pointer else None}
 
 
-def _judged(name: str, held: object, now: Check | None, known: Mapping[str, Limit]) -> Check:
+def _judged(name: str, held: Mapping[str, Any], now: Check | None, known: Mapping[str, Limit]) -> Check:
     """A check of measures that were kept, those that were taken now in their place."""
     if now is not None and now.reason:
         return now
-    if now is None and not isinstance(held, Mapping):
-        return broken_off(name, "the last night could not tell")
     fresh = {one.measure: one.value for one in now.findings} if now else {}
-    values = {**(held if isinstance(held, Mapping) else {}), **fresh}
+    values = {**held, **fresh}
     measures = [
         Measure(measure, float(value) if isinstance(value, int | float) else None)
         for measure, value in values.items()

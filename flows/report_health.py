@@ -54,6 +54,7 @@ CHECKS: Mapping[str, Callable[[Sources], list[Measure]]] = {
     "drift": answers.drift,
     "crowding": answers.crowded,
     "irrelevance": answers.irrelevance,
+    "index": work.index,
     "backlog": work.backlog,
     "erasure": work.erasure,
     "compaction": work.compaction,

@@ -29,6 +29,8 @@ TREND = (
     "superseded_ratio", "failed_run_ratio",
 )  # fmt: skip
 """Measures whose course is drawn where nothing is amiss, in this order."""
+_MAY_LACK = ("overdue", "writers", "refused", "steps", "tables")
+"""Tables that are not there where what they are made of cannot be read."""
 _STATES = {OK: ("ok", "six"), WARN: ("warns", "two"), FAIL: ("fails", "three")}
 _CLASSES = {"ok": "good", "warn": "warn", "fail": "bad", "unknown": "soft"}
 _WORDS = {"ok": "✔ ok", "warn": "▲ warns", "fail": "✘ fails", "unknown": "– not known"}
@@ -37,6 +39,7 @@ _WORDS = {"ok": "✔ ok", "warn": "▲ warns", "fail": "✘ fails", "unknown": "
 def health_html(report: Report) -> str:
     """One page that opens offline; every number on it stands in the report's JSON."""
     tables = report.tables
+    shown = {name: rows.head(MOST_ROWS).to_dicts() for name, rows in tables.items()}
     values = {
         "r": report.figures,
         "counts": report.counts,
@@ -48,7 +51,7 @@ def health_html(report: Report) -> str:
         "grid": grid(report),
         "classes": _CLASSES,
         "lines": [Markup(svg) for svg in courses(report)],  # noqa: S704 drawn and escaped
-        "tables": {name: rows.head(MOST_ROWS).to_dicts() for name, rows in tables.items()},
+        "tables": {**dict.fromkeys(_MAY_LACK, ()), **shown},
         "lengths": {name: rows.height for name, rows in tables.items()},
         "most": MOST_ROWS,
     }
@@ -137,10 +140,11 @@ def _course(rows: pl.DataFrame, name: str, report: Report) -> str:
         return ""
     kind = MEASURES[name]
     lines = [rows.select("as_of_at", "value", line=pl.lit("measured"))]
-    limits = report.tables["measures"].filter(pl.col("measure") == name).row(0, named=True)
+    found = report.tables["measures"].filter(pl.col("measure") == name)
+    limits = found.row(0, named=True) if found.height else {}  # its check has broken off this time
     most = float(rows["value"].max() or 0.0)  # type: ignore[arg-type]
     for key, word in (("warn_at", "warns from"), ("fail_at", "fails from")):
-        limit = limits[key]
+        limit = limits.get(key)
         if limit is not None and most >= limit / 2:  # else the course would be a line along the bottom
             lines.append(rows.select("as_of_at", value=pl.lit(float(limit)), line=pl.lit(word)))
     return charts_plots.lines(

@@ -16,10 +16,12 @@ from flows.report_health_read import Sources
 from lake import hints, landing, queries, recall_segments, tables
 from lake.data_files import data_file_sizes
 from lake.index_build import generations
-from lake.index_record import is_generation, load_manifest, readable_pointer
+from lake.index_probe import probed
+from lake.index_record import is_generation, load_manifest, read_pointer, readable_pointer
 from lake.opened import open_table
 from lake.rights.anchors import examined
 from lake.waiting import Waiting, waiting
+from transforms.errors import LakeError
 from transforms.health.checks_rows import hours_since
 from transforms.health.remedies import MEASURES
 from transforms.health.thresholds import Measure
@@ -29,6 +31,24 @@ from transforms.schemas import EPISODES, STORED, Table
 _LANDED_AT = ("ingested_at", "quarantined_at")
 _BACKLOG = tuple(name for name, kind in MEASURES.items() if kind.check == "backlog")
 _PART = re.compile(r"[^/]+\Z")
+
+
+def index(sources: Sources) -> list[Measure]:
+    """Whether what readers open can be opened and searched, as ``slowwave doctor`` looks at it."""
+    lake, name = sources.job.lake, "damaged_generations"
+    try:
+        pointer = read_pointer(lake)
+    except LakeError as error:
+        return [Measure(name, 1, error.message)]
+    if pointer is None:
+        return [Measure(name, 0, "nothing is published")]
+    faults = []
+    for generation in pointer.live():
+        try:
+            probed(lake, generation)
+        except LakeError as error:
+            faults.append(error.message)
+    return [Measure(name, len(faults), "; ".join(faults) or f"of {len(pointer.live())} live")]
 
 
 def backlog(sources: Sources) -> list[Measure]:

@@ -102,6 +102,8 @@ def _memories(job: Job, subject: Subject, bucket: int) -> pl.DataFrame:
         rows = plan.verdicts[table.name].filter(
             subject.owns(), (pl.col("known_at") <= instant(job.as_of)).fill_null(True)
         )
+        if job.lake.pins:  # retention has taken these out: they come back from no version
+            rows = rows.filter((pl.col("reason") != "forbidden_topic").fill_null(True))
         if table is EPISODES:
             rows = rows.filter(~pl.col("is_injected"))
         if table is PROCEDURES:

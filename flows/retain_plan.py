@@ -44,7 +44,7 @@ from transforms.schemas import (
     Table,
 )
 from transforms.standing import Standing
-from transforms.topics_forbidden import TEXT_COLUMNS, forbidden
+from transforms.topics_forbidden import DERIVED_TEXT_COLUMNS, TEXT_COLUMNS, forbidden
 
 MATCH: dict[str, list[str]] = {
     RECALLS.name: ["call_id", "memory_id"],
@@ -52,9 +52,6 @@ MATCH: dict[str, list[str]] = {
     "vectors": ["tenant_id", "text_hash"],
 }
 """Columns that name a row, where they are not the key."""
-_TEXTS = ("fact", "subject", "aspect", "object", "text", "trigger", "policy", "title", "topics", "task_type",
-          "fix", "failure_reason", "tags", "query", "raw")  # fmt: skip
-"""Texts of rows that are no episodes."""
 SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
 _VERDICT = ("tenant_id", "reason", "due_at", "known_at", "next_at", "state")
 _LIVING = (FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS)
@@ -204,7 +201,7 @@ def _forbidden_episodes(rows: pl.LazyFrame, told: Instructions) -> pl.DataFrame 
 
 
 def _judged(job: Job, told: Instructions, name: str, rows: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    banned = forbidden(rows, told.forbidding, _TEXTS) if told.forbidding else None
+    banned = forbidden(rows, told.forbidding, DERIVED_TEXT_COLUMNS) if told.forbidding else None
     wishes = told.wishes
     return judged_rows(rows, job.as_of, wishes, key=KEYS[name], is_forbidden=banned, held_refs=held)
 
@@ -212,7 +209,7 @@ def _judged(job: Job, told: Instructions, name: str, rows: pl.DataFrame, held: p
 def _claims(job: Job, told: Instructions, bucket: int, facts: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Verdicts on claims, and on what was decided on those that go."""
     claims = tables.scan(job.lake, CLAIMS, buckets=[bucket]).with_columns(known_at="recorded_at").collect()
-    banned = forbidden(claims, told.forbidding, _TEXTS) if told.forbidding else None
+    banned = forbidden(claims, told.forbidding, DERIVED_TEXT_COLUMNS) if told.forbidding else None
     found = claim_verdicts(claims, facts, job.policy, job.as_of, told.wishes, banned)
     gone = found.filter(pl.col("state") == "goes").select(*_VERDICT, item_id="claim_id")
     decided = revisions.latest(job.lake, DECISIONS, buckets=[bucket]).select("item_id")

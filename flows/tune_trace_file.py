@@ -9,6 +9,7 @@ import polars as pl
 
 from transforms import ids
 from transforms.errors import InputError
+from transforms.replay.calls import HEAD
 from transforms.rights_tables import RECALLS
 from transforms.schemas import INSTANT
 
@@ -16,7 +17,10 @@ EXTRA: Mapping[str, type[pl.DataType]] = {"gain": pl.Float64, "text": pl.String}
 """Columns that a file may have beside those of the table."""
 _DERIVED = ("tenant_bucket", "month")
 _BUCKETS = 16
-_RATIOS = ("score", "relevance", "recency", "importance", "frequency", "type", "closeness")
+_COUNTS = ("rank", "access_count", "tokens", "budget_tokens", "seconds")
+_RATIOS = (
+    "score", "relevance", "recency", "importance", "frequency", "type", "closeness", "memory_importance",
+)  # fmt: skip
 _READERS: Mapping[str, Callable[[Path], pl.DataFrame]] = {
     ".parquet": pl.read_parquet,
     ".jsonl": pl.read_ndjson,
@@ -138,10 +142,15 @@ def _wrong_values(rows: pl.DataFrame) -> list[str]:
         outside = rows.filter((~pl.col(name).is_between(0, 1)).fill_null(False)).height
         if outside:
             faults.append(f"{outside:,} rows whose {name} is not from 0 to 1")
+    for name in _COUNTS:
+        below = rows.filter((~(pl.col(name) >= 0) | pl.col(name).cast(pl.Float64).is_nan()).fill_null(False))
+        if below.height:
+            faults.append(f"{below.height:,} rows whose {name} is below 0")
     twice = rows.height - rows.select(RECALLS.key).n_unique()
     if twice:
         faults.append(f"{twice:,} rows repeat a call_id and memory_id")
-    several = rows.select("call_id", "recalled_at", "query", "tenant_id").unique()
-    if several.height != several["call_id"].n_unique():
-        faults.append("calls with more than one recalled_at, query or tenant_id")
+    counted = rows.group_by("call_id").agg(pl.col(name).n_unique() for name in HEAD if name != "call_id")
+    several = [name for name in HEAD if name != "call_id" and (counted[name] > 1).any()]
+    if several:
+        faults.append(f"calls with more than one {', '.join(several)}")
     return faults

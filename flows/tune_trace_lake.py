@@ -35,15 +35,18 @@ def lake_recalls(
     mine = [at > after, at <= until, *([pl.col("tenant_id") == tenant] if tenant is not None else []), *scope]
     held = tables.scan(lake, RECALLS, buckets=buckets, months=_months(after, until))
     folded = held.filter(*mine).collect()
-    parts = [folded]
-    for bucket in range(lake.buckets) if buckets is None else buckets:
-        waiting = waiting_recalls(lake, bucket).filter(*mine)
-        parts.append(_permitted(lake, waiting))
-    return pl.concat(parts).unique(list(RECALLS.key), keep="first", maintain_order=True)
+    where = range(lake.buckets) if buckets is None else buckets
+    waiting = [waiting_recalls(lake, bucket).filter(*mine) for bucket in where]
+    every = pl.concat([folded, *waiting]).unique(list(RECALLS.key), keep="first", maintain_order=True)
+    return _permitted(lake, every)
 
 
 def _permitted(lake: Lake, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows without those of erased and opted-out subjects, as the night would fold them."""
+    """Rows without those of erased and opted-out subjects.
+
+    A night folds none of them; those that were folded before somebody opted out stand until they are erased,
+    and are shown to nobody.
+    """
     refusing = tombstones.load(lake)
     if rows.is_empty() or not refusing:
         return rows

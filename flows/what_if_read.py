@@ -141,11 +141,12 @@ def recalls_in(job: Job, bucket: int, tenants: Sequence[str]) -> pl.DataFrame:
     mine = [pl.col("tenant_id").is_in(tenants), pl.col("recalled_at") <= retention.instant(job.as_of)]
     folded = tables.scan(job.lake, RECALLS, buckets=[bucket]).filter(*mine).collect()
     waiting = waiting_recalls(job.lake, bucket).filter(*mine)
+    found = pl.concat([folded, waiting]).unique(list(RECALLS.key), keep="first", maintain_order=True)
     refusing = tombstones.load(job.lake)
-    if refusing and waiting.height:
-        who = waiting.select(*_SCOPE, "memory_id", event_at="recalled_at")
-        waiting = waiting.filter(~refusing.is_refused(who))
-    return pl.concat([folded, waiting]).unique(list(RECALLS.key), keep="first", maintain_order=True)
+    if refusing and found.height:
+        who = found.select(*_SCOPE, "memory_id", event_at="recalled_at")
+        found = found.filter(~refusing.is_refused(who))
+    return found
 
 
 def given_in(recalls: pl.DataFrame, subject: Subject | None) -> pl.DataFrame:

@@ -9,6 +9,7 @@ before.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -18,6 +19,7 @@ import polars as pl
 from lake import tables
 from lake.data_files import in_partitions
 from lake.lake import Lake
+from lake.rights import standing
 from lake.rights.subjects import salt, tenant_hash
 from transforms.errors import HistoryError, LakeError
 from transforms.retention import instant
@@ -39,6 +41,7 @@ from transforms.schemas import (
     SUMMARIES,
     Table,
 )
+from transforms.topics_forbidden import DERIVED_TEXT_COLUMNS, TEXT_COLUMNS, forbidden
 
 BELIEFS: tuple[Table, ...] = (CLAIMS, FACTS, FORGOTTEN)
 """Tables that facts as of the past rest on; of the episodes behind claims, ids still known are enough."""
@@ -72,7 +75,7 @@ def reaching(lake: Lake, at: datetime, needed: Iterable[Table], tenant: str | No
         return None
     if CLAIMS.name in taken["table"]:  # claims that went with their episodes count only beside these
         taken = _taken(lake, at, {*names, EPISODES.name, FORGOTTEN.name}, tenant)
-    before = _versions(lake, at)
+    before = _versions(lake, at, taken)
     buckets = None if tenant is None else [lake.bucket(tenant)]
     pins = {name: before.get(name, -1) for name in taken["table"].unique().to_list()}
     lost = sorted(name for name, version in pins.items() if not _stands(lake, name, version, buckets))
@@ -98,6 +101,8 @@ def scan(
 ) -> pl.LazyFrame:
     """Rows of a table that stand now or stood in the pinned version, each once.
 
+    What a person has forbidden since comes back from no version.
+
     Args:
         lake: Where.
         then: From ``reaching``.
@@ -108,13 +113,26 @@ def scan(
     now = tables.scan(lake, table, buckets=buckets).filter(*where)
     if then is None or table.name not in dict(then.pins):
         return now
-    stood = tables.scan(then, table, buckets=buckets).filter(*where)
+    stood = _allowed(lake, tables.scan(then, table, buckets=buckets).filter(*where), buckets)
     key = [*table.key, *(["revision"] if "revision" in table.names else [])]
     return pl.concat([now, stood]).unique(key, keep="any")
 
 
+def _allowed(lake: Lake, rows: pl.LazyFrame, buckets: Collection[int]) -> pl.LazyFrame:
+    """Rows without those on a topic that their person has forbidden; read only where one has."""
+    told = [
+        one
+        for one in standing.load_all(lake)
+        if one.forbidden_topics and lake.bucket(one.subject.tenant) in buckets
+    ]
+    if not told:
+        return rows
+    held = rows.collect()
+    return held.filter(~forbidden(held, told, (*TEXT_COLUMNS, *DERIVED_TEXT_COLUMNS))).lazy()
+
+
 def _taken(lake: Lake, at: datetime, names: Collection[str], tenant: str | None) -> pl.DataFrame:
-    """``table``, ``as_of_at``, ``rows``: what runs of retention as of later instants took out."""
+    """``table``, ``as_of_at``, ``rows``, ``runs``: what runs of retention as of later instants took out."""
     ledger = tables.scan(lake, REMOVALS).filter(
         pl.col("as_of_at") > instant(at),
         pl.col("rows_removed") > 0,
@@ -124,19 +142,29 @@ def _taken(lake: Lake, at: datetime, names: Collection[str], tenant: str | None)
     rows = ledger.collect()
     if tenant is not None and rows.height:
         rows = rows.filter(pl.col("tenant_hash") == tenant_hash(salt(lake), tenant))
-    counted = rows.group_by("table", "as_of_at").agg(rows=pl.col("rows_removed").sum())
+    counted = rows.group_by("table", "as_of_at").agg(
+        rows=pl.col("rows_removed").sum(), runs=pl.col("run_id").n_unique()
+    )
     return counted.sort("as_of_at", "table")
 
 
-def _versions(lake: Lake, at: datetime) -> dict[str, int]:
-    """By table, its version before the first run of retention as of a later instant took rows out of it."""
+def _versions(lake: Lake, at: datetime, taken: pl.DataFrame) -> dict[str, int]:
+    """By table, its version before the first run of retention as of a later instant took rows out of it.
+
+    None where one of the runs that did names no version: an older program's, or one killed at its end.
+    """
     runs = tables.scan(lake, RUNS).filter(
         pl.col("step") == "retain", pl.col("state") == "done", pl.col("as_of_at") > instant(at)
     )
     found: dict[str, int] = {}
-    for raw in runs.select("versions_read").collect()["versions_read"]:
+    known: Counter[tuple[str, datetime]] = Counter()
+    for as_of, raw in runs.select("as_of_at", "versions_read").collect().iter_rows():
         for name, version in json.loads(raw).items():
             found[name] = min(version, found.get(name, version))
+            known[name, as_of] += 1
+    for name, as_of, wanted in taken.select("table", "as_of_at", "runs").iter_rows():
+        if known[name, as_of] < wanted:
+            found.pop(name, None)
     return found
 
 

@@ -142,6 +142,10 @@ class HealthPolicy(Section):
     """Answers whose best row is less relevant than `weak_relevance`, of all answers to a question."""
     weak_ratio_fail: float = Field(0.6, ge=0, le=1)
     """From here on check `irrelevance` fails."""
+    damaged_generations_warn: float = Field(1.0, ge=0, le=1_000_000)
+    """Live generations of the index, one a vector space, that cannot be opened and searched."""
+    damaged_generations_fail: float = Field(1.0, ge=0, le=1_000_000)
+    """From here on check `index` fails."""
     landed_hours_warn: float = Field(26.0, ge=0, le=1_000_000)
     """Age of the oldest landed row that no night has ingested."""
     landed_hours_fail: float = Field(50.0, ge=0, le=1_000_000)

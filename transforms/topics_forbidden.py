@@ -33,6 +33,24 @@ TEXT_COLUMNS = (
     "raw",
 )
 """Texts of an episode or a quarantined row that are looked at."""
+DERIVED_TEXT_COLUMNS = (
+    "fact",
+    "subject",
+    "aspect",
+    "object",
+    "text",
+    "trigger",
+    "policy",
+    "title",
+    "topics",
+    "task_type",
+    "fix",
+    "failure_reason",
+    "tags",
+    "query",
+    "raw",
+)
+"""Texts of rows that are no episodes."""
 MOST_TOPIC_CHARS = 200
 MOST_TOPICS = 1_000
 """Of one subject."""

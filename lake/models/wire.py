@@ -148,8 +148,12 @@ def _text(content: object) -> str:
     return well_formed(content) if isinstance(content, str) else ""
 
 
+_MOST_TOKENS = 10**12
+"""Of one answer; a count above it is none, and the ledger could not add it up."""
+
+
 def _count(value: object) -> int | None:
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def error_code(error: object) -> str:

@@ -36,7 +36,8 @@ def test_the_commands_and_snippets_of_the_page(tmp_path: Path, monkeypatch: pyte
     told = duckdb.sql(block("sql")).fetchall()
     assert [row[0] for row in told] == [3.0, 7.0, 14.0, 30.0, 60.0, None]
     shown = re.findall(r"^ *(\S+) days +([\d.]+) +-([\d.]+)$", PAGE, re.MULTILINE)
-    assert [(float(ndcg), float(cost)) for _, ndcg, cost in shown] == [row[1:] for row in told]
+    assert [(float(ndcg), float(cost)) for _, ndcg, cost in shown] == [row[1:3] for row in told]
+    assert {row[3] for row in told} == {327.0, 328.0}
 
 
 def keys_of_the_page() -> set[str]:

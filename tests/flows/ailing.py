@@ -201,6 +201,15 @@ def _superseded(job: Job) -> None:
     (folder / "left-behind.parquet").write_bytes(b"0" * (11 * sizes))
 
 
+def _lost_file(job: Job) -> None:
+    """Take a data file of the live index away, as a disk does."""
+    pointer = read_pointer(job.lake)
+    assert pointer is not None
+    folder = Path(job.lake.uri) / "index" / pointer.generation / "main.lance" / "data"
+    for path in folder.glob("*.lance"):
+        path.unlink()
+
+
 def _segments(job: Job, prefix: str, count: int, size: int) -> None:
     for n in range(count):
         job.lake.storage.write(f"{prefix}/000/sealed-{n:04d}.jsonl", b"x" * size)
@@ -250,6 +259,7 @@ TROUBLES: dict[str, tuple[str, str, Plant, dict[str, float]]] = {
     "weak_ratio": (
         "irrelevance", "warn", lambda j: recalled(j, memory_ids(j)[:1], "weak", relevance=0.1), {}
     ),
+    "damaged_generations": ("index", "fail", _lost_file, {}),
     "landed_hours": (
         "backlog", "fail", lambda j: void(landing.append(j.lake, [row(901)], now=ago(3))), {}
     ),

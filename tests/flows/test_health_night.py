@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -98,11 +99,17 @@ def test_without_a_memory_an_unchanged_night_measures_and_writes_nothing(tmp_pat
         assert told["state"] == "ok"
         assert files_below(tmp_path / "lake") == before
     seen = health_night._seen(job)
-    record = {"checks": {"growth": {"overdue_rows": "x", "odd": 9}}, "seen": seen}
+    checks: dict[str, Any] = {**{name: {} for name in TITLES}, "growth": {"overdue_rows": "x", "odd": 9}}
+    record = {"checks": checks, "seen": seen}
     job.lake.storage.write(STATE, json.dumps(record).encode())
     told = night_health(job, is_changed=False)
     assert told is not None
     assert set(told["unknown"]) == set(TITLES) - {"backlog", "erasure"}
+    del checks["audit"]  # the last night could not tell: now it can
+    job.lake.storage.write(STATE, json.dumps(record).encode())
+    told = night_health(job, is_changed=False)
+    assert told is not None
+    assert "audit" not in told["unknown"]
 
 
 def test_a_memory_of_other_rows_is_none(tmp_path: Path) -> None:

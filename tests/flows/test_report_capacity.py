@@ -222,7 +222,7 @@ def test_an_empty_lake_is_said_to_be_one(tmp_path: Path) -> None:
     report = run_report_capacity(job, tmp_path / "out")
     assert report.tables["forecast"].is_empty()
     assert report.tables["scenarios"].is_empty()
-    assert any("no episode was ever landed" in note for note in report.notes)
+    assert any("no episode had landed by then" in note for note in report.notes)
     assert any("Nothing is published" in note for note in report.notes)
 
 

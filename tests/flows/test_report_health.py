@@ -109,15 +109,29 @@ def test_a_check_that_breaks_off_leaves_the_others(
     broken = {check.name: check.reason for check in told.checks if check.reason}
     assert set(broken) == {"stale", "poisoning", "drift", "crowding", "backlog"}
     assert all("manifest of generation gen-000002 is damaged" in reason for reason in broken.values())
-    assert told.counts["state"] == "ok"
-    assert set(told.counts["unknown"]) == set(broken)
+    assert told.counts["failing"] == ["index"]
+    assert set(told.counts["warnings"]) >= set(broken)
 
     def odd(_: object) -> list[Any]:
         raise ValueError("my locker code is 4711")
 
     monkeypatch.setitem(CHECKS, "audit", odd)  # type: ignore[arg-type]
     (mine,) = [check for check in health(job).checks if check.name == "audit"]
-    assert (mine.state, mine.reason) == ("unknown", "unexpected ValueError")
+    assert (mine.state, mine.reason) == ("warn", "unexpected ValueError")
+
+
+@pytest.mark.parametrize("table", ["claims", "episodes", "runs", "metrics"])
+def test_a_table_that_cannot_be_read_is_no_healthy_lake_and_has_a_page(
+    well: Job, tmp_path: Path, table: str
+) -> None:
+    job = copied(well, tmp_path)
+    for file in (Path(job.lake.uri) / "tables" / table).rglob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:20])
+    told = run_report_health(job, tmp_path / "out")
+    assert told.counts["state"] == "warn"
+    page = (tmp_path / "out" / "health.html").read_text("utf-8")
+    assert f"table {table}: data file" in page
+    assert "Nothing is known" not in page
 
 
 def test_what_came_after_the_as_of_is_not_told(well: Job) -> None:
@@ -131,6 +145,13 @@ def test_what_came_after_the_as_of_is_not_told(well: Job) -> None:
     past = replace(well, lake=replace(well.lake, pins=(("episodes", 1),)))
     (mine,) = [check for check in health(past).checks if check.name == "backlog"]
     assert (mine.state, mine.reason) == ("unknown", "")
+
+
+def test_bytes_of_a_row_are_set_against_no_night_of_just_now(well: Job) -> None:
+    told = [found(health(replace(well, as_of=AS_OF + timedelta(days=days)))) for days in (1, 20)]
+    values = [one["bytes_per_row_ratio"]["value"] for one in told]
+    assert values[0] is None
+    assert values[1] is not None
 
 
 def test_the_window_is_as_long_as_is_asked(well: Job) -> None:

@@ -16,6 +16,7 @@ from flows.erase import run_erase
 from flows.tune_trace_file import read_recalls
 from flows.tune_traces import TracesWanted, load_traces, traces_of
 from lake.lake import Lake
+from lake.rights import tombstones
 from samples.recall_traces import PATH
 from tests.lake.crypto.sealed import sealed_lake
 from tests.lake.online.recalls import ME, fold, job_now, logging, notes, publish_now, published, say
@@ -212,6 +213,16 @@ SPOILED: dict[str, tuple[Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "a verb": (lambda f: f.with_columns(verb=pl.lit("look")), "2 rows whose verb is none of"),
     "a factor": (lambda f: f.with_columns(recency=pl.lit(7.0)), "2 rows whose recency is not from 0 to 1"),
     "a row": (lambda f: pl.concat([f, f[:1]]), "1 rows repeat"),
+    "an importance": (
+        lambda f: f.with_columns(memory_importance=pl.lit(-5.0)),
+        "2 rows whose memory_importance is not",
+    ),
+    "tokens": (lambda f: f.with_columns(tokens=pl.lit(-3, pl.Int32)), "2 rows whose tokens is below 0"),
+    "accesses": (lambda f: f.with_columns(access_count=pl.lit(-1)), "2 rows whose access_count is below 0"),
+    "a user": (
+        lambda f: pl.concat([f, f[:1].with_columns(memory_id=pl.lit("n"), user_id=pl.lit("x"))]),
+        "calls with more than one user_id",
+    ),
     "a gain": (lambda f: f.with_columns(gain=pl.lit(-1.0)), "2 rows whose gain is not"),
     "a call": (
         lambda f: pl.concat([f, f[:1].with_columns(memory_id=pl.lit("n"), query=pl.lit("x"))]),
@@ -259,3 +270,15 @@ def test_an_empty_file_labels_nothing(tmp_path: Path) -> None:
     (tmp_path / "r.parquet").write_bytes(held.getvalue())
     found = load_traces(None, FEW, None, TracesWanted(file=str(tmp_path / "r.parquet")))
     assert (len(found.calls), found.label, found.memories.height) == (0, "none", 0)
+
+
+def test_folded_calls_of_who_opted_out_since_are_not_shown(tmp_path: Path) -> None:
+    lake = published(tmp_path)
+    reader = logging(lake)
+    reader.search("violin", **ME, k=2)
+    reader.flush()
+    fold(lake)
+    assert len(load_traces(lake, FEW, datetime.now(UTC), TracesWanted()).recalls)
+    tombstones.place(lake, Subject("t", user="u"), None, "1" * 32, mark="opted_out")
+    found = load_traces(lake, FEW, datetime.now(UTC), TracesWanted())
+    assert (len(found.recalls), len(found.accesses)) == (0, 0)

@@ -22,7 +22,7 @@ from flows.what_if import WhatIf, asked_what_if
 from flows.what_if_page import what_if_html
 from flows.what_if_read import memories_in, recalls_in
 from lake import tables
-from lake.rights import standing
+from lake.rights import standing, tombstones
 from tests.flows.lakes import Command, job_on
 from tests.flows.test_report_compliance import numbers_of, parsed
 from tests.lake.crypto.sealed import sealed_job
@@ -219,6 +219,15 @@ def test_recalls_that_no_night_has_folded_count(tmp_path: Path) -> None:
     reader.flush()
     regret = asked_what_if(job_now(lake), BRIEF).figures["regret"]
     assert (regret["given"]["uses"], regret["used"]["uses"]) == (2, 1)
+
+
+def test_folded_uses_of_who_opted_out_since_are_not_shown(tmp_path: Path) -> None:
+    made = job_on(tmp_path / "lake", as_of=NIGHT)
+    fill(made)
+    tombstones.place(made.lake, Subject("acme", user="ana"), None, "1" * 32, mark="opted_out")
+    found = asked_what_if(made, BRIEF)
+    assert found.figures["regret"]["given"]["uses"] == 1, "that of the other tenant"
+    assert "old" not in found.tables["examples"]["memory_id"]
 
 
 def test_an_encrypted_lake_gives_the_same_answer(tmp_path: Path, answer: WhatIf) -> None:

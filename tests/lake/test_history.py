@@ -13,6 +13,7 @@ from flows.erase import run_erase
 from flows.job import Job
 from flows.publish import run_publish
 from flows.retain import run_retain
+from flows.rights import ask
 from lake import history, tables, upkeep
 from lake.recall import Recall
 from tests.flows.lakes import job_on
@@ -21,7 +22,7 @@ from tests.flows.sleepers import night
 from transforms.errors import HistoryError, LakeError
 from transforms.policy import Policy
 from transforms.replay.changes import changed
-from transforms.schemas import CLAIMS, EPISODES, FACTS, QUARANTINE
+from transforms.schemas import CLAIMS, EPISODES, FACTS, QUARANTINE, RUNS
 from transforms.subjects import Subject
 
 THEN = datetime(2026, 6, 20, tzinfo=UTC)
@@ -119,6 +120,25 @@ def test_what_was_erased_comes_back_from_no_version(job: Job) -> None:
     assert "Lisbon" not in str(met.value)
     assert texts(job, partial=True) == []
     assert facts(job, partial=True) == []
+
+
+def test_what_is_forbidden_since_comes_back_from_no_version(job: Job) -> None:
+    asked = {"basis": "gdpr-art-17", "requested_by": "subject", "details": {"topic": "lisbon"}}
+    ask(job, "forbid_topic", Subject("acme", user="ana"), **asked)  # type: ignore[arg-type]
+    run_retain(replace(job, as_of=LATER))
+    told = [*texts(job), *(fact for _, fact in facts(job)), *texts(job, partial=True)]
+    assert "I no longer like rye bread." in told
+    assert not [text for text in told if "Lisbon" in text]
+
+
+def test_a_run_that_names_no_version_is_not_passed_over(job: Job) -> None:
+    run_retain(replace(job, as_of=LATER))
+    lines = tables.scan(job.lake, RUNS).collect()
+    old = lines.with_columns(versions_read=pl.lit("{}"))  # as an earlier program wrote them
+    tables.rewrite(job.lake, RUNS, tables.data_files(job.lake, RUNS), old)
+    run_retain(replace(job, as_of=LAST))  # whose version lacks what the first one took
+    with pytest.raises(HistoryError, match="of episodes"):
+        texts(job)
 
 
 def test_a_lake_as_of_the_past_is_read_only(job: Job) -> None:

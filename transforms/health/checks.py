@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from transforms.health.remedies import MEASURES, TITLES, Kind
-from transforms.health.thresholds import UNKNOWN, Limit, Measure, state_of, strain, worst
+from transforms.health.thresholds import UNKNOWN, WARN, Limit, Measure, state_of, strain, worst
 
 RUNBOOK = "docs/health.md"
 _FINDINGS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -69,7 +69,7 @@ class Check:
 
     Attributes:
         name: One of ``remedies.TITLES``.
-        state: The worst of its measures'; ``unknown`` where none is known, or the check broke off.
+        state: The worst of its measures'; ``unknown`` where none is known, ``warn`` where it broke off.
         findings: Its measures, as they were taken.
         reason: Why it broke off; empty where it did not.
     """
@@ -139,8 +139,8 @@ def check_of(name: str, measures: Iterable[Measure], limits: Mapping[str, Limit]
 
 
 def broken_off(name: str, reason: str) -> Check:
-    """A check that could not be made."""
-    return Check(name, UNKNOWN, (), reason)
+    """A check that could not be made: a lake that cannot be looked at is not well."""
+    return Check(name, WARN, (), reason)
 
 
 def _finding(measure: Measure, kind: Kind, limit: Limit | None) -> Finding:

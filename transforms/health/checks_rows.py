@@ -68,14 +68,15 @@ def bytes_per_row(size_bytes: int, rows: int, earlier: pl.DataFrame, min_rows: i
     Args:
         size_bytes: Bytes of the tables.
         rows: Episodes.
-        earlier: ``part``, ``value`` and ``as_of_at`` of measures ``lake_bytes`` and ``lake_rows``.
+        earlier: ``part``, ``value`` and ``as_of_at`` of measures ``lake_bytes`` and ``lake_rows``, of nights
+            of the earlier half of the window.
         min_rows: With fewer episodes at either time nothing is said.
     """
     wide = earlier.filter(pl.col("part").is_in(["lake_bytes", "lake_rows"])).pivot(
         "part", index="as_of_at", values="value", aggregate_function="last"
     )
     if not {"lake_bytes", "lake_rows"} <= set(wide.columns):
-        return Measure("bytes_per_row_ratio", None, "no earlier night measured it")
+        return Measure("bytes_per_row_ratio", None, "no night of the earlier half of the window measured it")
     enough = wide.filter(pl.col("lake_rows") >= min_rows, pl.col("lake_bytes") > 0).sort("as_of_at")
     if enough.is_empty() or rows < min_rows:
         return Measure("bytes_per_row_ratio", None, f"too few: {rows:,} episodes")

@@ -12,6 +12,7 @@ TITLES = {
     "drift": "Vector space drift",
     "crowding": "Crowding",
     "irrelevance": "Irrelevance",
+    "index": "Index damaged",
     "backlog": "Backlog",
     "erasure": "Erasure not verified",
     "compaction": "Compaction debt",
@@ -148,6 +149,10 @@ MEASURES: dict[str, Kind] = {
     "weak_ratio": Kind(
         "irrelevance", "Answers whose best row hardly answers", "ratio",
         "See which questions these are with slowwave tune; try another embedder.", is_windowed=True,
+    ),
+    "damaged_generations": Kind(
+        "index", "Live generations of the index that cannot be read", "generations",
+        "Run slowwave publish --force, or slowwave publish --rollback.",
     ),
     "landed_hours": Kind("backlog", "Age of the oldest row not ingested", "hours", "Run slowwave nightly."),
     "unembedded_hours": Kind(

@@ -114,6 +114,7 @@ def _of_answers(health: HealthPolicy) -> dict[str, Limit]:
 
 def _of_work(health: HealthPolicy) -> dict[str, Limit]:
     return {
+        "damaged_generations": Limit(health.damaged_generations_warn, health.damaged_generations_fail),
         "landed_hours": Limit(health.landed_hours_warn, health.landed_hours_fail),
         "unembedded_hours": Limit(health.unembedded_hours_warn, health.unembedded_hours_fail),
         "unconsolidated_hours": Limit(health.unconsolidated_hours_warn, health.unconsolidated_hours_fail),

@@ -65,7 +65,7 @@ def window_of(history: pl.DataFrame, as_of: date, landed_until: date | None, pla
     """
     last = min(as_of, landed_until or as_of) - timedelta(days=1)
     if history.is_empty():
-        return Window(as_of, last, fault="no episode was ever landed")
+        return Window(as_of, last, fault="no episode had landed by then")
     # The first day of all has only begun when the lake did.
     oldest = history["day"].min()
     begun = (oldest if isinstance(oldest, date) else as_of) + timedelta(days=1)

@@ -119,8 +119,8 @@ def _night(sheet: Sheet, scenario: Scenario, basis: Basis, served: float) -> flo
             spent += sheet.add("night", step, rows[of] / speed.value, "seconds", how)
     cores, had = basis["node_cores"], basis["measured_cores"]
     gain = 1 + basis["parallel_ratio"] * (cores - had) / had if cores > had else cores / had
-    how = f"sum of the steps / {gain:.3g}: measured on {had:g} cores, each further one adds"
-    how += f" {basis['parallel_ratio']:g}"
+    how = f"sum of the steps / {gain:.3g}, measured on {had:g} cores"
+    how += f": ({had:g} + {cores - had:g} x {basis['parallel_ratio']:g}) / {had:g}" if cores > had else ""
     return sheet.add("night", f"night on {cores:g} cores", spent / gain, "seconds", how)
 
 
@@ -167,11 +167,12 @@ def _requests(sheet: Sheet, scenario: Scenario, basis: Basis, live: float) -> tu
 
 def _costs(sheet: Sheet, scenario: Scenario, basis: Basis, stored: float, live: float, nodes: float) -> None:
     writes, reads = _requests(sheet, scenario, basis, live)
-    disk = live * COPIES * (1 + scenario.replicas)
+    sets = 1 + scenario.replicas
+    disk = live * COPIES * sets
     asked = writes * basis["writes_price"] + reads * basis["reads_price"]
     parts = {
         "object store": (stored / GB * basis["object_month_price"], "GB x price"),
-        "disks of readers": (disk / GB * basis["disk_month_price"], "GB x price"),
+        "disks of readers": (disk / GB * basis["disk_month_price"], f"GB of a set x {sets} x price"),
         "nodes": (nodes * basis["node_month_price"], "nodes x price"),
         "requests": (asked / MILLION, "millions x price"),
     }

@@ -31,7 +31,7 @@ def lake_bytes(sheet: Sheet, scenario: Scenario, basis: Basis) -> float:
     own, vectors = sizes.pop(EPISODES.name, 0.0), sizes.pop(VECTORS.name, 0.0)
     by = f"rows x bytes a row as measured, in files as full as {buckets} buckets make them"
     sheet.add("disk", "lake: episodes", own, "bytes", by)
-    sheet.add("disk", "lake: vectors", vectors, "bytes", f"{by}; {wide:g} dimensions")
+    sheet.add("disk", "lake: vectors", vectors, "bytes", f"{by}; {wide:g} dimensions, float32")
     rest = sheet.add("disk", "lake: what is derived, and ledgers", sum(sizes.values()), "bytes", by)
     return own + vectors + rest + _recall_log(sheet, scenario, basis)
 
@@ -57,12 +57,13 @@ def _recall_log(sheet: Sheet, scenario: Scenario, basis: Basis) -> float:
     calls = scenario.agents * scenario.recalls_per_minute * DAY_SECONDS / MINUTE_SECONDS
     seconds = basis.policy.retention.recalls_seconds
     days = seconds / DAY_SECONDS if seconds is not None else scenario.retention_days
+    each = basis["recall_rows"]
     rows = sheet.add(
         "disk",
         "recall log: rows",
-        calls * share * days * basis["recall_rows"],
+        calls * share * days * each,
         "rows",
-        f"recalls a day x {share:g} logged x {days:g} days x rows a call",
+        f"agents x recalls a minute x 1,440 x {share:g} logged x {days:g} days x {each:g} rows a call",
     )
     return sheet.add("disk", "recall log", rows * basis["recall_row_bytes"], "bytes", "rows x bytes a row")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from transforms.errors import UsageError
 from transforms.policy_entries import Name, Section, Share
 
+MOST_MEMORIES = 10**13
 Quantisation = Literal["float32", "float16", "int8", "pq"]
 
 
@@ -28,7 +29,7 @@ class Scenario(Section):
     """Of one agent, on average."""
     retention_days: float = Field(90.0, gt=0, le=36_500)
     """How long a memory is kept, on average."""
-    memories: int | None = Field(None, ge=1, le=10**13)
+    memories: int | None = Field(None, ge=1, le=MOST_MEMORIES)
     """Memories held; none: as many as come within the retention."""
     indexed_ratio: Share | None = None
     """Share of the memories held that recall serves; none: as in the lake."""
@@ -46,6 +47,15 @@ class Scenario(Section):
     """Share of recalls that are logged; none: as in the policy."""
     buckets: int | None = Field(None, ge=1, le=1_024)
     """Tenant buckets of the lake; none: 16 up to 50 million memories, else 64."""
+
+    @model_validator(mode="after")
+    def _is_countable(self) -> Self:
+        if self.held > MOST_MEMORIES:
+            raise ValueError(
+                f"agents x writes_per_minute x records_per_write x retention_days come to {self.held:.3g}"
+                f" memories, more than {MOST_MEMORIES:.0e}"
+            )
+        return self
 
     @property
     def records_per_day(self) -> float:

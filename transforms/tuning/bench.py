@@ -102,13 +102,19 @@ class Bench:
         """The metric of policies, and nothing besides: half the work."""
         return self.means(policies, (self.tune.metric,))[QUALITY].to_list()
 
-    def by_call(self, policies: Sequence[Policy]) -> Numbers:
-        """The metric of each call under few policies, float64 (calls, policies)."""
+    def by_call(self, policies: Sequence[Policy], *, recalled: Policy | None = None) -> Numbers:
+        """The metric of each call under few policies, float64 (calls, policies).
+
+        Args:
+            policies: Few.
+            recalled: What this one is taken to have forgotten counts as there under every policy: it was
+                recalled, whatever it is taken for.
+        """
         told = replayed(
             self.replay,
             policies,
             metric_at=self.tune.metric_at,
-            masks=self._masks(policies),
+            masks=self._masks(policies, recalled),
             per_call=True,
             block_bytes=self.tune.block_bytes,
             measures=(self.tune.metric,),
@@ -120,8 +126,12 @@ class Bench:
         """Candidates of a call under a policy: positions in ``calls.rows``, best first, and their scores."""
         return ranking(self.replay, policy, call, self._masks([policy]))
 
-    def _masks(self, policies: Sequence[Policy]) -> Masks:
-        return self.past.masks(policies)
+    def _masks(self, policies: Sequence[Policy], recalled: Policy | None = None) -> Masks:
+        masks = self.past.masks(policies)
+        if recalled is None:
+            return masks
+        gone = ~self.past.alive(recalled)
+        return Masks([(of, None if alive is None else alive | gone) for of, alive in masks.groups])
 
 
 def _with_chars(calls: Calls, chars: pl.DataFrame) -> Calls:

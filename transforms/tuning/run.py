@@ -19,7 +19,7 @@ from transforms.tuning import sensitivity
 from transforms.tuning.bench import Bench, Held, Numbers, World
 from transforms.tuning.doubts import doubts, left_out
 from transforms.tuning.knobs import KNOBS, LENGTHS, WEIGHTS
-from transforms.tuning.result import HEAT, Measured, Tuning
+from transforms.tuning.result import HEAT, Gain, Measured, Tuning
 from transforms.tuning.search import guided_search, random_search
 from transforms.tuning.slices import slices, weeks
 from transforms.tuning.space import Space, policy_of
@@ -188,7 +188,9 @@ def _judged(
     drawn = found.drawn
     gain = gain_of(served - current, drawn, trials.quality(best) - trials.quality(0), tune)
     train, test = span(calls.heads, found.spans.train), span(calls.heads, found.spans.test)
-    judged = verdict(gain, best > 0, trials.best() is not None, len(trials.changes), test, tune)
+    judged = verdict(
+        gain, best > 0, trials.best() is not None, len(trials.changes), test, tune, _order_gain(found, gain)
+    )
     kind = sensitivity.commonest_kind(found.train.calls.rows["kind"])
     sweep, keys = _sweep(found, wanted.space), _keys(wanted.space)
     result = Tuning(
@@ -213,6 +215,13 @@ def _judged(
         notes=(*wanted.notes, *notes, *left_out(found.spans, found.train.calls.heads, found.current)),
     )
     return result, Later(found.test, current, served, (found.current, found.policy))
+
+
+def _order_gain(found: _Found, gain: Gain) -> Gain:
+    """The gain without memories that the current policy is only taken to have forgotten."""
+    policies = [found.current, found.policy]
+    served = found.test.by_call(policies, recalled=found.current)
+    return gain_of(served[:, 1] - served[:, 0], found.drawn, gain.train, found.current.tune)
 
 
 def _asked(policy: Policy, world: World, wanted: Wanted) -> dict[str, Any]:

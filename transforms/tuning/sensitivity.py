@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from transforms.policy import Policy
+from transforms.policy_entries import MEMORY_KINDS
 from transforms.replay.changes import Changes
 from transforms.tuning.knobs import HALF_LIVES, WEIGHTS, Knob, knob_of, told, value_of
 from transforms.tuning.result import HEAT, KNOBS, SWEEP
@@ -72,8 +73,9 @@ def knobs_of(sweep: pl.DataFrame) -> pl.DataFrame:
 
 
 def commonest_kind(kinds: pl.Series) -> str:
-    """The kind of most candidates, the first by name of equals; empty where there are none."""
-    counts = kinds.value_counts(sort=False).sort(["count", kinds.name], descending=[True, False])
+    """The known kind of most candidates, the first by name of equals; empty where there are none."""
+    known = kinds.filter(kinds.is_in(list(MEMORY_KINDS)))
+    counts = known.value_counts(sort=False).sort(["count", kinds.name], descending=[True, False])
     return str(counts[kinds.name][0]) if counts.height else ""
 
 

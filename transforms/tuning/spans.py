@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,7 +57,7 @@ def spans_of(heads: pl.DataFrame, tune: TunePolicy) -> Spans:
         CheckError: Either span has fewer than ``min_calls``.
     """
     if heads.is_empty():
-        raise CheckError(f"no call is labelled, {2 * tune.min_calls:,} are needed", _LOG)
+        raise CheckError(f"no call is labelled, {_needed(tune):,} are needed", _LOG)
     at = heads["recalled_at"]
     cut = at[min(int(heads.height * tune.train_ratio), heads.height - 1)]
     early = (at < cut).to_numpy()
@@ -68,10 +69,16 @@ def spans_of(heads: pl.DataFrame, tune: TunePolicy) -> Spans:
     if min(early.sum(), test.sum()) < tune.min_calls:
         raise CheckError(
             f"{early.sum():,} labelled calls before {cut:%Y-%m-%d %H:%M}, {test.sum():,} from then on in "
-            f"sessions that began then; {tune.min_calls:,} are needed in each (tune.min_calls)",
+            f"sessions that began then; {tune.min_calls:,} are needed in each (tune.min_calls), "
+            f"so {_needed(tune):,} in all",
             _LOG,
         )
     return Spans(early, test, cut, 0 if is_kept else straddling, straddling if is_kept else 0)
+
+
+def _needed(tune: TunePolicy) -> int:
+    """Labelled calls of which either span has enough."""
+    return math.ceil(tune.min_calls / min(tune.train_ratio, 1 - tune.train_ratio))
 
 
 def _session_keys() -> list[pl.Expr]:

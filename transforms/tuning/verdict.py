@@ -119,7 +119,13 @@ def finalists(
 
 
 def verdict(
-    gain: Gain, is_changed: bool, is_feasible: bool, tried: int, test: Span, tune: TunePolicy
+    gain: Gain,
+    is_changed: bool,
+    is_feasible: bool,
+    tried: int,
+    test: Span,
+    tune: TunePolicy,
+    order: Gain | None = None,
 ) -> Verdict:
     """Recommend, or refuse to.
 
@@ -133,6 +139,8 @@ def verdict(
         tried: Policies measured on the earlier span.
         test: Later span.
         tune: Section ``tune``.
+        order: The gain with every memory there that the current policy is taken to have forgotten, and that
+            was recalled all the same: a gain that rests on these alone is no gain over what was served.
     """
     warnings = _warnings(gain, tried, test, tune) if is_changed else ()
     if not is_feasible:
@@ -153,6 +161,13 @@ def verdict(
     span = f"{name} {gain.mean:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
     if gain.low <= 0:
         told = f"Not recommended: on the later span {span} is not told from no gain."
+        return Verdict(False, told, warnings)
+    if order is not None and (order.low is None or order.low <= 0):
+        told = (
+            f"Not recommended: on the later span {span}, but that rests on memories which the current policy "
+            f"is taken to have forgotten by then, and which were recalled all the same. Without them it is "
+            f"{order.mean:+.4f}, not told from no gain."
+        )
         return Verdict(False, told, warnings)
     return Verdict(True, f"Recommended: {span} on the later span.", warnings)
 

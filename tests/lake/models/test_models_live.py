@@ -295,6 +295,14 @@ def test_tokens_are_counted_here_where_the_server_does_not(live, api):
     assert 0 < model.spent.output_tokens < 10
 
 
+def test_a_count_that_no_answer_has_is_none(live, server, api):
+    usage = {"prompt_tokens": 10**18, "completion_tokens": 10**18}
+    server.faults.append(Fault(alter=lambda body: {**body, "usage": usage}))
+    model = live()
+    model.ask(requests("a"))
+    assert 10 < model.spent.input_tokens < 1_000
+
+
 def test_the_budget_holds_requests_back_before_they_are_sent(live, server, api):
     api.has_usage = False
     most = live().estimate(requests("turn 0"))

@@ -59,7 +59,7 @@ def test_too_little_history_is_said_and_nothing_is_made_up() -> None:
     found = window_of(past(steady(5)), TODAY, TODAY, PLAN)
     assert found.fault == "3 whole days of history, a forecast needs 7"
     assert forecast(Past(past(steady(5)), found, TODAY, no_bytes()), PLAN).is_empty()
-    assert window_of(past([]), TODAY, None, PLAN).fault == "no episode was ever landed"
+    assert window_of(past([]), TODAY, None, PLAN).fault == "no episode had landed by then"
     idle = window_of(past([{"day": day(400)}]), TODAY, TODAY, PLAN)
     assert idle.fault == "nothing happened in the days that are looked at"
 

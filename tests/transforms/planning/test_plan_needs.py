@@ -209,6 +209,7 @@ GOOD = {"name": "a", "agents": 1, "writes_per_minute": 1.0, "recalls_per_minute"
         ({"scenario": [GOOD, GOOD]}, "a is there twice"),
         ({"scenario": [GOOD | {"recalls_per_minute": float("nan")}]}, "recalls_per_minute"),
         ({"scenario": [3]}, "scenario 1: entry"),
+        ({"scenario": [GOOD | {"agents": 10**9, "writes_per_minute": 10**6}]}, "memories, more than 1e"),
     ],
 )
 def test_a_file_that_is_none_is_refused_with_its_faults(document: dict[str, Any], said: str) -> None:

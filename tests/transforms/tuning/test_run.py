@@ -19,7 +19,7 @@ from transforms.replay.memory_rows import MEMORY_SCHEMA, completed
 from transforms.tuning.bench import World
 from transforms.tuning.result import Tuning
 from transforms.tuning.run import Wanted, tuned
-from transforms.tuning.space import space_of
+from transforms.tuning.space import Space, space_of
 
 POLICY = Policy(tune=TunePolicy(min_calls=30, resamples=200))
 LIFE, RECENCY = "decay.half_life_days.conversation", "recall.weights.recency"
@@ -31,11 +31,11 @@ def recalls() -> pl.DataFrame:
     return planted(TRUTH, 160)
 
 
-def searched(recalls: pl.DataFrame, policy: Policy = POLICY, **limits: float) -> Tuning:
+def searched(recalls: pl.DataFrame, policy: Policy = POLICY, space: Space = SPACE, **limits: float) -> Tuning:
     memories = completed(pl.DataFrame(schema=MEMORY_SCHEMA), recalls)
     world = World(recalls, memories, Wishes(), recalls["recalled_at"].max())  # type: ignore[arg-type]
     labelled = recalls.with_columns(gain=pl.col("is_used").cast(pl.Float64))
-    return tuned(calls_of(labelled), world, policy, Wanted("grid", SPACE, 0, limits, "used", ("as told",)))[0]
+    return tuned(calls_of(labelled), world, policy, Wanted("grid", space, 0, limits, "used", ("as told",)))[0]
 
 
 def test_notes_and_trials_of_a_plain_search(recalls: pl.DataFrame) -> None:
@@ -80,6 +80,21 @@ def test_memories_that_the_policy_would_have_forgotten_are_pointed_out(recalls: 
     old = recalls.with_columns(pl.col("event_at", "last_accessed_at") - timedelta(days=85))
     [told] = [warning for warning in searched(old).warnings if "forgotten by then" in warning]
     assert "the log was made under another policy" in told
+
+
+def test_what_was_recalled_is_no_gain_of_keeping_it() -> None:
+    """The current policy serves best, but the log does not explain why its memories were still there."""
+    old = planted({}, 160).with_columns(pl.col("event_at", "last_accessed_at") - timedelta(days=88))
+    found = searched(old, space=space_of({"retention.medium_term_seconds": ["never"]}, POLICY))
+    assert found.current.test["lost"] > 0.05
+    assert found.gain.low is not None
+    assert found.gain.low > 0
+    assert not found.is_recommended
+    assert "were recalled all the same. Without them it is +0.0000" in found.verdict
+
+
+def test_kinds_that_are_not_known_do_not_stop_a_search(recalls: pl.DataFrame) -> None:
+    assert searched(recalls.with_columns(kind=pl.lit("<script>"))).heat.is_empty()
 
 
 def test_sessions_as_long_as_the_log_are_pointed_out(recalls: pl.DataFrame) -> None:

@@ -76,8 +76,9 @@ def test_sessions_as_long_as_the_log_are_kept_and_counted() -> None:
 def test_too_few_are_refused_with_both_counts_and_a_way_to_get_more() -> None:
     with pytest.raises(CheckError, match=r"7 labelled calls before 2026-05-01 07:00, 3 from then") as caught:
         spans_of(heads(*[(n, None) for n in range(10)]), TunePolicy(min_calls=4))
+    assert "4 are needed in each (tune.min_calls), so 14 in all" in caught.value.message
     assert "slowwave used" in caught.value.remedy
-    with pytest.raises(CheckError, match="no call is labelled, 8 are needed"):
+    with pytest.raises(CheckError, match="no call is labelled, 14 are needed"):
         spans_of(heads(), TunePolicy(min_calls=4))
 
 

@@ -47,6 +47,14 @@ def test_only_an_interval_above_no_gain_is_recommended(gain: Gain, is_recommende
     assert told in found[1]
 
 
+def test_a_gain_that_rests_on_what_was_taken_for_forgotten_is_refused() -> None:
+    for order in (replace(GOOD, mean=0.0, low=-0.01), replace(GOOD, mean=0.0, low=None)):
+        found = verdict(GOOD, True, True, 300, SPAN, TUNE, order)
+        assert not found.is_recommended
+        assert "were recalled all the same. Without them it is +0.0000" in found.told
+    assert verdict(GOOD, True, True, 300, SPAN, TUNE, replace(GOOD, mean=0.02)).is_recommended
+
+
 def test_nothing_better_and_nothing_feasible_are_said() -> None:
     assert judged(GOOD, is_changed=False) == (
         False,
