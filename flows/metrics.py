@@ -20,7 +20,7 @@ from transforms.health import crowding as near
 from transforms.health import measures, scores
 from transforms.health import served as given
 from transforms.health.metric_rows import VALUES_SCHEMA, metric_rows, values
-from transforms.schemas import EPISODES, METRICS, RECALLS
+from transforms.schemas import COLD, EPISODES, METRICS, RECALLS
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,10 @@ def scored(job: Job, bucket: int, ratio: float) -> pl.DataFrame:
     return scores.with_score(memories.lazy(), access, job.policy.decay, job.as_of)
 
 
+_MOVED = "cold"
+"""Reason of episodes that went to cold storage: they count as deleted when they leave that."""
+
+
 def _forgetting_values(job: Job, window: Window, hashes: dict[str, str]) -> pl.DataFrame:
     """Rows that retention took out a day, by reason, and rows that landed a day."""
     span = {"from_at": window.since, "until_at": window.until}
@@ -170,10 +174,11 @@ def _forgetting_values(job: Job, window: Window, hashes: dict[str, str]) -> pl.D
     per_day = pl.col("removed").sum() / window.days
     by_tenant = named.drop_nulls("tenant_id").group_by("tenant_id", "reason").agg(removed_rows_a_day=per_day)
     by_reason = removed.group_by("reason").agg(removed_rows_a_day=per_day)
-    gone = int(removed.filter(pl.col("table") == EPISODES.name)["removed"].sum())
+    deleted = removed.filter(pl.col("reason") != _MOVED)
+    gone = int(deleted.filter(pl.col("table").is_in([EPISODES.name, COLD.name]))["removed"].sum())
     whole = pl.DataFrame(
         {
-            "removed_rows_a_day": [int(removed["removed"].sum()) / window.days],
+            "removed_rows_a_day": [int(deleted["removed"].sum()) / window.days],
             "landed_rows_a_day": [landed / window.days],
             "removed_per_landed": [gone / landed if landed else None],
         },

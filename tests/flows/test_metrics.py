@@ -55,7 +55,7 @@ def test_a_planted_night(job: Job) -> None:
         ],
     )
     line = {"as_of_at": ago(3), "tenant_hash": tenant_hash(salt(job.lake), "acme"), "table": "episodes"}
-    gone = [("r1", "expired", 20), ("r2", "stale", 10)]
+    gone = [("r1", "expired", 20), ("r2", "stale", 10), ("r3", "cold", 6)]
     rows = [{**line, "run_id": run, "reason": why, "rows_removed": count} for run, why, count in gone]
     tables.append(job.lake, REMOVALS, frame(REMOVALS, rows))
     ran = {"run_id": "r", "step": "ingest", "state": "done", "as_of_at": ago(3), "rows_out": 60}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,11 @@ def changed(policy: Policy, changes: Changes) -> Policy:
         fault = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in fault["loc"])
         raise ConfigError(f"{where}: {fault['msg']}", "See docs/configuration.md for every key.") from error
+
+
+def told_apart(policy: Policy) -> str:
+    """JSON that two policies share only where none of their values differs; weights as five numbers."""
+    return json.dumps(_resolved(policy), sort_keys=True, default=str)
 
 
 def differences(policy: Policy, other: Policy) -> dict[str, tuple[Any, Any]]:

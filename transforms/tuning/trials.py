@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from transforms.policy import Policy
-from transforms.replay.changes import Changes
+from transforms.replay.changes import Changes, told_apart
 from transforms.tuning.knobs import value_of
 from transforms.tuning.pareto import is_front
 from transforms.tuning.result import FINALISTS
@@ -29,6 +29,7 @@ class Trials:
         limits: The most that a trial may come to.
         changes: Of each trial.
         rows: Measures of each trial.
+        known: Number of each by what tells its policy apart.
     """
 
     policy: Policy
@@ -36,16 +37,22 @@ class Trials:
     limits: Limits
     changes: list[Changes] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
 
     def add(self, changes: Sequence[Changes], measured: pl.DataFrame | None = None) -> list[int]:
-        """Take in trials, measured here where that was not done; returns their numbers."""
-        first = len(self.changes)
-        if not changes:
-            return []
-        found = self.measure(changes) if measured is None else measured
-        self.changes += changes
-        self.rows += list(found.iter_rows(named=True))
-        return list(range(first, len(self.changes)))
+        """Take in trials, measured here where that was not done; returns their numbers.
+
+        A policy that was tried before keeps its number: it is neither measured nor counted again.
+        """
+        names = [told_apart(policy_of(self.policy, one)) for one in changes]
+        fresh = {name: place for place, name in reversed(list(enumerate(names))) if name not in self.known}
+        places = sorted(fresh.values())
+        if places:
+            found = self.measure([changes[i] for i in places]) if measured is None else measured[places]
+            self.known |= {names[i]: len(self.changes) + n for n, i in enumerate(places)}
+            self.changes += [changes[i] for i in places]
+            self.rows += list(found.iter_rows(named=True))
+        return [self.known[name] for name in names]
 
     def quality(self, trial: int) -> float:
         """The metric of a trial on the earlier span."""
@@ -77,15 +84,17 @@ class Trials:
         least of the metric; it ends where every further one would come to more than the tolerance in all.
         """
         least = self.quality(trial) - tolerance
-        held = trial
+        held, seen = trial, {trial}  # a change to the value in force takes nothing back
         while self.changes[held]:
             every = taken_back(self.changes[held], list(self.changes[held]))
             options = self.add([each for each in every if each])
             options += [0] * any(not each for each in every)
-            good = [each for each in options if self.is_feasible(each) and self.quality(each) >= least]
+            further = sorted(set(options) - seen)
+            good = [each for each in further if self.is_feasible(each) and self.quality(each) >= least]
             if not good:
                 break
             held = min(good, key=lambda each: (-self.quality(each), each))
+            seen.add(held)
         return held
 
     def ahead(self, trials: Sequence[int]) -> pl.DataFrame:
