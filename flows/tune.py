@@ -29,6 +29,7 @@ from transforms import standing
 from transforms.errors import ConfigError, InputError, UsageError
 from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
+from transforms.replay.access import told_accesses
 from transforms.replay.lives import with_cover
 from transforms.tuning.bench import World
 from transforms.tuning.result import Tuning
@@ -97,7 +98,8 @@ def _world(traces: Traces, policy: Policy) -> World:
     if lake is not None and memories.height:
         refs = covered_in(lake, sorted(memories["tenant_id"].unique()))
         memories = with_cover(memories, refs, policy.summaries.after_seconds)
-    return World(traces.accesses, memories, wishes, traces.as_of, row_bytes)
+    accesses = pl.concat([traces.accesses, told_accesses(traces.recalls, traces.accesses)])
+    return World(accesses, memories, wishes, traces.as_of, row_bytes)
 
 
 def _row_bytes(lake: Lake) -> float | None:

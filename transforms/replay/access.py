@@ -65,6 +65,34 @@ def access_states(calls: Calls, recalls: pl.DataFrame, modes: Sequence[Mode] = M
     return found
 
 
+def told_accesses(recalls: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """Accesses that no row is on record for, but of which candidates tell: when each was accessed last.
+
+    A log that begins in the middle, or that holds a sample of the calls, would else have a memory never
+    accessed before it. Of each such access only the instant is known: it counts as a session of its own.
+
+    Args:
+        recalls: ``schemas.RECALLS``: candidates, whether they were returned or not.
+        known: The same: accesses that are on record.
+
+    Returns:
+        ``schemas.RECALLS``: a returned row at each such instant, in the order of tenant, memory and instant.
+    """
+    is_one = (pl.col("last_accessed_at") > pl.col("event_at")) & (
+        pl.col("last_accessed_at") < pl.col("recalled_at")
+    )
+    instants = [*_MEMORY, "recalled_at"]
+    found = recalls.filter(pl.col("rank") > 0, is_one).sort("recalled_at", "call_id", "rank")
+    told = found.unique([*_MEMORY, "last_accessed_at"], keep="first", maintain_order=True).with_columns(
+        recalled_at="last_accessed_at",
+        session_id=pl.lit(None, pl.String),
+        call_id=pl.concat_str(pl.lit("told "), "memory_id", pl.col("last_accessed_at").to_physical()),
+        is_returned=True,
+        is_used=pl.lit(None, pl.Boolean),
+    )
+    return told.join(known.filter("is_returned"), on=instants, how="anti").sort(instants)
+
+
 @dataclass(frozen=True)
 class Accesses:
     """Every access there was, by memory and time.

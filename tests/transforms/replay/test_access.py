@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.transforms.forgetting import plain
 from tests.transforms.forgetting.plain import AS_OF, recall
 from transforms.policy_retention import DecayPolicy
-from transforms.replay.access import Accesses, access_states
+from transforms.replay.access import Accesses, access_states, told_accesses
 from transforms.replay.calls import calls_of
 from transforms.schemas import RECALLS
 
@@ -154,3 +154,26 @@ def test_a_night_counts_the_access_at_its_very_instant() -> None:
     memory = np.zeros(1, np.int64)
     assert past.before(memory, at)[0].tolist() == [0]
     assert past.before(memory, at, is_inclusive=True)[0].tolist() == [1]
+
+
+def test_what_candidates_tell_of_their_last_access_is_an_access_where_none_is_on_record() -> None:
+    told = {"last_accessed_at": AS_OF - 5 * HOUR}
+    rows = log(
+        [
+            seen(1, "known", 1, session_id="s1"),
+            seen(2, "known", 2, session_id="s2", last_accessed_at=AS_OF + HOUR),
+            seen(2, "older", 2, session_id="s2", **told, is_returned=False),
+            seen(3, "older", 3, session_id="s3", **told),
+            seen(3, "never", 3, session_id="s3", last_accessed_at=BORN),
+        ]
+    )
+    found = told_accesses(rows, rows)
+    assert found.schema == rows.schema
+    assert found.select("memory_id", "recalled_at").rows() == [("older", AS_OF - 5 * HOUR)]
+    both = pl.concat([rows, found])
+    calls = calls_of(rows)
+    state = access_states(calls, both, ["served"])["served"]
+    counts = dict(zip(calls.rows.select("call_id", "memory_id").rows(), state.access_count, strict=True))
+    assert counts[("c3", "older")] == counts[("c2", "older")] == 1  # c2 did not return it
+    assert counts[("c3", "never")] == 0
+    assert told_accesses(rows, both).is_empty()
