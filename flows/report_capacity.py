@@ -6,7 +6,6 @@ import argparse
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import polars as pl
 
 from flows.job import Job
 from flows.report_capacity_basis import Measured, basis_of, load_of, measured_of
-from flows.report_files import plain_rows, require_folder, write_files
+from flows.report_files import head_of, plain_rows, require_folder, write_files
 from flows.setup import Output, job_of
 from transforms.errors import UsageError
 from transforms.planning.basis import assumptions
@@ -116,11 +115,7 @@ def capacity(job: Job, scenarios: Sequence[Scenario] | None = None) -> Report:
         "steps": steps,
     }
     figures = {
-        "report": NAME,
-        "lake_id": job.lake.lake_id,
-        "as_of": job.as_of.isoformat(),
-        "written_at": datetime.now(UTC).isoformat(),
-        "policy_hash": job.policy.hash(),
+        **head_of(job, NAME),
         "window": {
             "first": found.window.first.isoformat(),
             "last": found.window.last.isoformat(),

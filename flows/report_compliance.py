@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import polars as pl
 from flows import report_read
 from flows.job import Job
 from flows.report_due import past_due
-from flows.report_files import plain_rows, require_folder, write_files
+from flows.report_files import head_of, plain_rows, require_folder, write_files
 from lake import queries
 from transforms.compliance import requests as asked
 from transforms.compliance.findings import Finding, findings
@@ -95,11 +94,7 @@ def compliance(job: Job) -> Report:
     }
     chain = report_read.chain(job)
     figures = {
-        "report": NAME,
-        "lake_id": job.lake.lake_id,
-        "as_of": job.as_of.isoformat(),
-        "written_at": datetime.now(UTC).isoformat(),
-        "policy_hash": job.policy.hash(),
+        **head_of(job, NAME),
         "tenants": len(hashes),
         "retention": summed(lines).row(0, named=True) if lines.height else _nothing(),
         "time_to_erase": asked.times(standing),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import polars as pl
 from flows import report_read, setup
 from flows.job import Job
 from flows.report_cost_next import next_run
-from flows.report_files import plain_rows, require_folder, write_files
+from flows.report_files import head_of, plain_rows, require_folder, write_files
 from flows.setup import Output
 from lake import queries, tables
 from lake.models.config import ModelConfig
@@ -102,13 +102,9 @@ def cost(job: Job, model: ModelConfig | None, *, days: float, tenant: str | None
         "by_day": daily.with_columns(pl.col("day").cast(pl.String)),
     }
     figures = {
-        "report": NAME,
-        "lake_id": job.lake.lake_id,
-        "as_of": job.as_of.isoformat(),
+        **head_of(job, NAME),
         "after": after.isoformat(),
         "days": days,
-        "written_at": datetime.now(UTC).isoformat(),
-        "policy_hash": job.policy.hash(),
         "is_one_tenant": tenant is not None,
         "runs": lines["run_id"].n_unique(),
         "total": cost_report.totals(lines),

@@ -6,12 +6,13 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from flows.job import Job
 from lake.faults import wrapped
 from lake.lake import Lake
 from lake.storage import LocalStorage
@@ -54,6 +55,17 @@ def write_files(
     told = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     storage.write(f"{name}.json", told.encode("utf-8", "replace"))
     storage.write(f"{name}.html", page.encode("utf-8", "replace"))
+
+
+def head_of(job: Job, name: str) -> dict[str, Any]:
+    """What every report begins with: its name, the lake, the instant, when it was written, the policy."""
+    return {
+        "report": name,
+        "lake_id": job.lake.lake_id,
+        "as_of": job.as_of.isoformat(),
+        "written_at": datetime.now(UTC).isoformat(),
+        "policy_hash": job.policy.hash(),
+    }
 
 
 def plain_rows(rows: pl.DataFrame) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from flows import report_health_answers as answers
 from flows import report_health_rows as rows
 from flows import report_health_work as work
 from flows.job import Job
-from flows.report_files import plain_rows, require_folder, write_files
+from flows.report_files import head_of, plain_rows, require_folder, write_files
 from flows.report_health_read import FAULTS, PREFIX, STATE_NAME, Sources
 from flows.setup import Output, past_job
 from lake import tables as lake_tables
@@ -152,11 +152,7 @@ def health(job: Job, days: float | None = None) -> Report:
     sources = Sources(job, job.policy.health.window_days if days is None else days)
     checks = taken(sources)
     figures = {
-        "report": NAME,
-        "lake_id": job.lake.lake_id,
-        "as_of": job.as_of.isoformat(),
-        "written_at": datetime.now(UTC).isoformat(),
-        "policy_hash": job.policy.hash(),
+        **head_of(job, NAME),
         "window_days": sources.days,
     }
     told = {

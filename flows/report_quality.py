@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from flows import metrics_read as read
 from flows import report_quality_course as courses
 from flows.job import Job
 from flows.metrics_read import Window
-from flows.report_files import plain_rows, require_folder, write_files
+from flows.report_files import head_of, plain_rows, require_folder, write_files
 from flows.report_quality_audit import Audit, audited
 from flows.setup import Output, past_job
 from lake.rights import tombstones
@@ -127,11 +126,7 @@ def quality(job: Job, subject: Subject | None, days: float | None = None) -> Rep
         tables |= {f"audit_{name}": rows for name, rows in told.tables.items()}
         tables["audit_activity"] = courses.activity(mine, window)
     figures = {
-        "report": NAME,
-        "lake_id": job.lake.lake_id,
-        "as_of": job.as_of.isoformat(),
-        "written_at": datetime.now(UTC).isoformat(),
-        "policy_hash": job.policy.hash(),
+        **head_of(job, NAME),
         "tenant": window.tenant,
         "window_days": window.days,
         "since": window.since.isoformat(),
