@@ -23,7 +23,7 @@ from transforms.tuning.result import HEAT, Gain, Measured, Tuning
 from transforms.tuning.search import guided_search, random_search
 from transforms.tuning.slices import slices, weeks
 from transforms.tuning.space import Space, policy_of
-from transforms.tuning.spans import Spans, clusters_of, span, spans_of
+from transforms.tuning.spans import Spans, clusters_of, evenly, span, spans_of
 from transforms.tuning.trials import Trials
 from transforms.tuning.tried import Limits
 from transforms.tuning.verdict import Drawn, finalists, gain_of, verdict
@@ -92,7 +92,8 @@ def tuned(
     calls = some(calls, _is_labelled(calls))
     spans = spans_of(calls.heads, tune)
     is_cut = not set(LENGTHS).isdisjoint(wanted.space.keys)
-    train = Bench.made(some(calls, spans.train), world, policy, is_cut=is_cut)
+    searched = evenly(spans.train, tune.search_calls)
+    train = Bench.made(some(calls, searched), world, policy, is_cut=is_cut)
     test = Bench.made(some(calls, spans.test), world, policy, is_cut=is_cut)
     held = Held.made(world)
 
@@ -105,10 +106,16 @@ def tuned(
     trials = Trials(policy, measure, wanted.limits)
     trials.add([{}])
     _check(trials, [*wanted.limits, *(["tokens"] if is_cut else [])])
-    notes = _search(trials, wanted, policy)
+    notes = _sampled(spans.train, searched) + _search(trials, wanted, policy)
     best = _best(trials, tune.tolerance)
     found = _Found(trials, best, policy_of(policy, trials.changes[best]), train, test, spans)
     return _judged(found, calls, world, wanted, notes)
+
+
+def _sampled(every: NDArray[np.bool_], searched: NDArray[np.bool_]) -> list[str]:
+    count, of = int(searched.sum()), int(every.sum())
+    told = f"searched on {count:,} of {of:,} earlier calls, evenly over their time (tune.search_calls)"
+    return [told] * (count < of)
 
 
 def _is_labelled(calls: Calls) -> NDArray[np.bool_]:

@@ -42,6 +42,16 @@ class Spans:
     straddling: int = 0
 
 
+def evenly(mask: Mask, most: int) -> Mask:
+    """At most so many of a mask, at even distances."""
+    places = np.flatnonzero(mask)
+    if len(places) <= most:
+        return mask
+    found = np.zeros_like(mask)
+    found[places[np.linspace(0, len(places) - 1, most).astype(np.int64)]] = True
+    return found
+
+
 def spans_of(heads: pl.DataFrame, tune: TunePolicy) -> Spans:
     """Cut labelled calls at the instant before which ``train_ratio`` of them lie.
 

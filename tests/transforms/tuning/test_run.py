@@ -57,6 +57,18 @@ def test_notes_and_trials_of_a_plain_search(recalls: pl.DataFrame) -> None:
     assert weighed.filter(later).sum() / found.test.calls == pytest.approx(found.gain.mean)
 
 
+def test_a_long_log_is_searched_on_a_part_of_it_and_judged_on_all_of_the_later_span() -> None:
+    many = planted(TRUTH, 240)
+    policy = POLICY.model_copy(update={"tune": POLICY.tune.model_copy(update={"search_calls": 100})})
+    whole, part = searched(many), searched(many, policy)
+    assert part.notes[1] == (
+        f"searched on 100 of {whole.train.calls} earlier calls, evenly over their time (tune.search_calls)"
+    )
+    assert part.test == whole.test
+    assert (part.best.changes, part.gain.mean) == (whole.best.changes, whole.gain.mean)
+    assert part.current.train["ndcg"] != whole.current.train["ndcg"]
+
+
 def test_the_search_sees_nothing_of_the_later_span(recalls: pl.DataFrame) -> None:
     found = searched(recalls)
     is_later = pl.col("recalled_at") >= found.test.from_at
