@@ -35,7 +35,7 @@ class TunePolicy(Section):
     """Values at which each knob is looked at, and of either side of the heat map."""
     search_calls: int = Field(20_000, ge=100, le=100_000_000)
     """Most calls of the earlier span that are searched on, evenly over its time; the verdict takes every
-    later call. A policy takes about a second on 100,000 calls of 50 candidates, and a search tries hundreds."""
+    later call. A policy takes up to a second on 100,000 calls of 50 candidates, and hundreds are tried."""
     min_calls: int = Field(100, ge=2, le=10_000_000)
     """Fewest labelled calls in each span; with fewer nothing is searched."""
     min_clusters: int = Field(10, ge=2, le=1_000_000)
