@@ -25,12 +25,9 @@ from lake.rights.requests import Request
 from lake.rights.subjects import salt, subject_hash
 from transforms.errors import BusyError, CheckError, SlowwaveError
 from transforms.legal_bases import basis_of
-from transforms.schemas import REQUESTS, RUNS
 from transforms.subjects import Subject
 
 KIND = "erase"
-_LIVELY = (REQUESTS, RUNS)
-"""Tables that others may be writing, and that hold nothing personal: their files are left to the nights."""
 
 
 def run_erase(
