@@ -19,35 +19,16 @@ from typing import Any
 from flows.job import Job
 from flows.notes import hint
 from lake import tables
+from lake.history import RETAINED
 from lake.rights import standing
 from lake.rights.subjects import salt
 from transforms import ids
-from transforms.schemas import (
-    ATTEMPTS,
-    CLAIMS,
-    COLD,
-    CONVERSATIONS,
-    EPISODES,
-    FACTS,
-    FORGOTTEN,
-    MODEL_RESULTS,
-    PROCEDURES,
-    QUARANTINE,
-    RECALLS,
-    STORED,
-    SUMMARIES,
-    Table,
-)
+from transforms.schemas import STORED, Table
 from transforms.standing import Standing
 
 STATE = "state/retained.json"
 JOURNAL = "state/retaining.json"
 SECTIONS = ("retention", "decay", "staleness", "capacity", "cold", "facts")
-JUDGED: tuple[Table, ...] = (
-    EPISODES, COLD, CLAIMS, FACTS, SUMMARIES, CONVERSATIONS, ATTEMPTS, PROCEDURES, QUARANTINE, RECALLS,
-    MODEL_RESULTS, FORGOTTEN,
-)  # fmt: skip
-"""Tables whose rows decide what goes."""
 RULES_VERSION = 1
 """Raise it when the same rows and policy come to other verdicts."""
 
@@ -135,7 +116,7 @@ def instructions_of(job: Job) -> list[Standing]:
 def files_by_bucket(job: Job) -> dict[int, str]:
     """A hash of the names of all data files that decide on a bucket. Files are never changed in place."""
     names: dict[int, list[str]] = {bucket: [] for bucket in range(job.lake.buckets)}
-    for table in JUDGED:
+    for table in RETAINED:
         for name in tables.data_files(job.lake, table):
             bucket = int(name.partition("/")[0].removeprefix("tenant_bucket="))
             names[bucket].append(f"{table.name}/{name}")

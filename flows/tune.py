@@ -19,9 +19,8 @@ from flows.tune_page import tune_html
 from flows.tune_policy import FILE, policy_text
 from flows.tune_record import tune_record
 from flows.tune_traces import Traces, traces_of
-from flows.what_if_read import covered_in
+from flows.what_if_read import covered_in, index_of
 from lake.faults import wrapped
-from lake.index_record import load_manifest, readable_pointer
 from lake.lake import Lake
 from lake.rights.standing import load_all
 from lake.storage import LocalStorage
@@ -104,11 +103,7 @@ def _world(traces: Traces, policy: Policy) -> World:
 
 def _row_bytes(lake: Lake) -> float | None:
     """Bytes of the live generation a row, as it lies there; None where nothing is published."""
-    pointer = readable_pointer(lake)
-    if pointer is None:
-        return None
-    rows = load_manifest(lake, pointer.generation).rows
-    size = sum(entry.size_bytes for entry in lake.storage.entries(f"index/{pointer.generation}/"))
+    rows, size = index_of(lake) or (0, 0)
     return size / rows if rows and size else None
 
 

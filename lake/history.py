@@ -48,7 +48,7 @@ BELIEFS: tuple[Table, ...] = (CLAIMS, FACTS, FORGOTTEN)
 MEMORIES: tuple[Table, ...] = (EPISODES, COLD, *BELIEFS, SUMMARIES, CONVERSATIONS, ATTEMPTS)
 """Tables that an answer as of the past is made of."""
 RETAINED: tuple[Table, ...] = (*MEMORIES, PROCEDURES, QUARANTINE, RECALLS, MODEL_RESULTS)
-"""Tables that retention takes rows from: what a report as of the past is made of."""
+"""Tables whose rows retention judges and takes: what a report as of the past is made of."""
 _BY_NAME = {table.name: table for table in STORED}
 _MOVED = "cold"
 """Reason of rows that left a table for another one, and are not gone."""

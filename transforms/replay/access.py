@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from transforms.replay.calls import Calls
+from transforms.replay.calls import Calls, microseconds
 
 Mode = Literal["logged", "served", "used"]
 MODES: tuple[Mode, ...] = ("logged", "served", "used")
@@ -50,13 +50,13 @@ def access_states(calls: Calls, recalls: pl.DataFrame, modes: Sequence[Mode] = M
         modes: Which are wanted.
     """
     found: dict[Mode, Access] = {}
-    at = np.repeat(_physical(calls.heads["recalled_at"]), np.diff(calls.starts))
+    at = np.repeat(microseconds(calls.heads["recalled_at"]), np.diff(calls.starts))
     tenants = calls.heads["tenant_id"].gather(pl.Series(calls.call_of))
-    events = _physical(calls.rows["event_at"])
+    events = microseconds(calls.rows["event_at"])
     for mode in modes:
         if mode == "logged":
             counts = calls.rows["access_count"].to_numpy().astype(np.int64)
-            found[mode] = Access(counts, _physical(calls.rows["last_accessed_at"]))
+            found[mode] = Access(counts, microseconds(calls.rows["last_accessed_at"]))
             continue
         past = Accesses.of(recalls, mode)
         memories = past.numbers(pl.DataFrame([tenants, calls.rows["memory_id"]]))
@@ -124,7 +124,7 @@ class Accesses:
         found = sessions.select(*_MEMORY, "at").sort(*_MEMORY, "at").collect()
         memories = found.group_by(_MEMORY, maintain_order=True).agg(pl.len()).with_row_index("number")
         starts = np.concatenate([[0], np.cumsum(memories["len"].to_numpy())]).astype(np.int64)
-        return cls(memories.drop("len"), starts, _physical(found["at"]))
+        return cls(memories.drop("len"), starts, microseconds(found["at"]))
 
     def numbers(self, memories: pl.DataFrame) -> Whole:
         """Number of each memory (``tenant_id``, ``memory_id``) by row; -1 for one never accessed."""
@@ -162,7 +162,3 @@ class Accesses:
         instants = np.unique(self.at)
         owners = np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
         return instants, owners * (instants.size + 1) + np.searchsorted(instants, self.at)
-
-
-def _physical(instants: pl.Series) -> Whole:
-    return instants.to_physical().to_numpy().astype(np.int64)

@@ -13,7 +13,7 @@ from transforms.factors import BLIND_ROUTES, known
 from transforms.policy import Policy
 from transforms.replay.access import Access
 from transforms.replay.beyond import best_beyond
-from transforms.replay.calls import Calls
+from transforms.replay.calls import Calls, microseconds
 from transforms.replay.logged_order import is_newest_first
 from transforms.replay.sizes import token_counts
 from transforms.scoring import MICROSECONDS_A_DAY
@@ -112,8 +112,8 @@ class Replay:
                 long as the log says.
         """
         heads, rows, lengths = calls.heads, calls.rows, np.diff(calls.starts)
-        at = np.repeat(_physical(heads["recalled_at"]), lengths)
-        logged = Access(_whole(rows["access_count"]), _physical(rows["last_accessed_at"]))
+        at = np.repeat(microseconds(heads["recalled_at"]), lengths)
+        logged = Access(_whole(rows["access_count"]), microseconds(rows["last_accessed_at"]))
         states = {**(access or {}), LOGGED: logged}
         kind, kinds = _coded(rows["kind"])
         tier, tiers = _coded(rows["tier"])
@@ -162,7 +162,7 @@ def _seen(state: Access, at: Whole) -> Seen:
 
 def _layout(calls: Calls, is_kept: Flags) -> Whole:
     """Positions of the rows in the order of equal scores, or as they were answered."""
-    call, events = calls.call_of, _physical(calls.rows["event_at"])
+    call, events = calls.call_of, microseconds(calls.rows["event_at"])
     keys = np.where(is_kept[call], calls.rows["rank"].to_numpy(), -events)
     order = np.lexsort((keys, call)).astype(np.int64)
     is_tied = (np.diff(keys[order]) == 0) & (np.diff(call[order]) == 0)
@@ -188,7 +188,3 @@ def _floats(values: pl.Series) -> Floats:
 
 def _whole(values: pl.Series) -> Whole:
     return values.cast(pl.Int64).fill_null(0).to_numpy()
-
-
-def _physical(instants: pl.Series) -> Whole:
-    return instants.to_physical().to_numpy().astype(np.int64)

@@ -60,6 +60,11 @@ def some(calls: Calls, kept: NDArray[np.bool_]) -> Calls:
     return Calls(heads, rows, np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64))
 
 
+def microseconds(instants: pl.Series) -> NDArray[np.int64]:
+    """Instants, none of them null, as microseconds since 1970."""
+    return instants.to_physical().to_numpy().astype(np.int64)
+
+
 def _cut(ordered: pl.DataFrame) -> Calls:
     lengths = ordered["call_id"].rle().struct.field("len").to_numpy()
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -20,6 +20,7 @@ from transforms.forgetting.score import scored
 from transforms.policy import Policy
 from transforms.policy_retention import DecayPolicy
 from transforms.replay.access import Accesses
+from transforms.replay.calls import microseconds
 from transforms.replay.lives import Lives
 from transforms.replay.nights import NEVER, Nights
 
@@ -64,7 +65,7 @@ def stretches_of(lives: Lives, accesses: Accesses, until_us: int) -> Stretches:
     count = np.arange(cut.height) - np.repeat(starts, repeats)
     offsets = np.repeat(np.where(numbers >= 0, accesses.starts[np.maximum(numbers, 0)], 0), repeats)
     accessed = accesses.at[offsets + count - 1] if accesses.at.size else np.zeros(cut.height, np.int64)
-    known, event = _physical(cut["known_at"]), _physical(cut["event_at"])
+    known, event = microseconds(cut["known_at"]), microseconds(cut["event_at"])
     last = np.where(count > 0, accessed, event)
     is_last = np.append(count[1:] == 0, True) if cut.height else np.zeros(0, np.bool_)
     ends = np.where(is_last, NEVER, np.append(last[1:], NEVER)[: cut.height])
@@ -171,10 +172,6 @@ def _first(stretches: Stretches, due: Whole, nights: Nights, size: int) -> Whole
     applies = night < stretches.ends
     np.minimum.at(found, stretches.memory[applies], night[applies])
     return found
-
-
-def _physical(instants: pl.Series) -> Whole:
-    return instants.to_physical().to_numpy().astype(np.int64)
 
 
 def _instants(instants: pl.Series) -> Whole:
