@@ -47,7 +47,7 @@ lock: ## compile the requirement files anew (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
 		--extra build pyproject.toml -o requirements.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet \
-		--extra build --extra dev --extra quality -c requirements.txt pyproject.toml -o requirements-dev.txt
+		--extra build --extra dev --extra quality --extra cluster -c requirements.txt pyproject.toml -o requirements-dev.txt
 
 clean: ## remove the environment and the demo's lake
 	rm -rf $(VENV) .demo

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
+from flows.engine.config import EngineConfig
 from lake.crypto.config import EncryptionConfig
 from lake.embedders.config import EmbedderConfig
 from lake.models.config import ModelConfig
@@ -52,6 +53,7 @@ class Config(BaseModel):
     model: ModelConfig | None = None
     reranker: RerankerConfig = RerankerConfig()
     encryption: EncryptionConfig | None = None
+    engine: EngineConfig = EngineConfig()
     preset: Preset = "tiers"
     policy: Policy = Policy()
     sources: tuple[SourceConfig, ...] = ()

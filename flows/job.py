@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import polars as pl
 
+from flows.engine.config import EngineConfig
+from flows.engine.recipe import Recipe
 from lake import locks, tables
 from lake.faults import wrapped
 from lake.lake import Lake
@@ -70,6 +72,8 @@ class Job:
         make_previous: Builds the embedder that is being replaced, whose vectors and index are kept up
             beside; None: there is none.
         spending: What was embedded since the last step was recorded.
+        engine: Where its work units run.
+        recipe: The job as plain data, for the workers of an engine; None: it runs in this process only.
     """
 
     lake: Lake
@@ -82,6 +86,8 @@ class Job:
     make_model: Callable[[], Model] | None = None
     make_previous: Callable[[], Embedder] | None = None
     spending: list[Spending] = field(default_factory=list, compare=False)
+    engine: EngineConfig = EngineConfig()
+    recipe: Recipe | None = None
 
     @cached_property
     def embedder(self) -> Embedder:

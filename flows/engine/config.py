@@ -1,0 +1,28 @@
+"""Where the work units of a job run: here, in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Kind = Literal["local", "dask"]
+
+
+class EngineConfig(BaseModel):
+    """Section ``[engine]``: it says where and how many at once, never what comes out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind = "local"
+    """``local``: this process, or processes of this machine; ``dask``: the workers of a Dask cluster."""
+    workers: int = Field(default=1, ge=1, le=1024)
+    """Units at once; 1 with ``local`` runs them in this process. With ``dask`` and a scheduler it is the
+    cluster that says."""
+    threads: int | None = Field(default=None, ge=1, le=1024)
+    """Threads of Polars and the tokenizer in a worker process; none: the cores of the machine shared out."""
+    scheduler: str | None = None
+    """Address of the Dask scheduler, such as ``tls://scheduler.internal:8786``; none: the scheduler and
+    ``workers`` worker processes are started on this machine for the run."""
+    retries: int = Field(default=2, ge=0, le=100)
+    """How often a unit is tried again after its worker died."""

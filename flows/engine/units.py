@@ -1,0 +1,73 @@
+"""Work units: pieces of a job that can run anywhere, beside the others, and again.
+
+A unit reads and writes the lake itself; what goes between processes is its description and its counts,
+both plain JSON, never rows. Run again after a kill it comes to the same rows and writes what is missing:
+each job's own rule, the same that makes a killed run safe to start again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from transforms.errors import SlowwaveError
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One piece of a job.
+
+    Attributes:
+        task: Which function does it, a key of ``flows.engine.tasks.TASKS``.
+        name: For people and logs, such as ``bucket 3, part 1 of 2``: no id of a tenant or person.
+        buckets: Tenant buckets that it writes; a lock on each is held while it runs on a worker.
+        payload: What the function is told; JSON.
+        rows: About how many rows it looks at, for progress.
+    """
+
+    task: str
+    name: str
+    buckets: tuple[int, ...]
+    payload: dict[str, Any] = field(default_factory=dict)
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a unit failed: the shape of a ``SlowwaveError``, without content."""
+
+    code: str
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The end of a unit: what its function gave back (JSON), or why it failed."""
+
+    unit: Unit
+    result: dict[str, Any] | None = None
+    failure: Failure | None = None
+
+
+class UnitsError(SlowwaveError):
+    """Units of a step failed; all others were done.
+
+    Args:
+        step: Of which.
+        failed: The units that failed.
+        count: How many there were.
+    """
+
+    code, exit_code = "units", 12
+
+    def __init__(self, step: str, failed: Sequence[Done], count: int) -> None:
+        told = "; ".join(f"{d.unit.name}: {d.failure.message}" for d in failed[:3] if d.failure)
+        more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+        remedy = next((d.failure.remedy for d in failed if d.failure and d.failure.remedy), "")
+        super().__init__(
+            f"{step}: {len(failed)} of {count} units failed ({told}{more}), the others were done",
+            remedy or "Run again: only what is missing is done.",
+        )
+        self.failed = tuple(failed)
