@@ -16,6 +16,7 @@ from benchmarks.facts import facts
 RESULTS = Path(__file__).parent / "results.jsonl"
 SIZES = (100_000, 1_000_000)
 GROUPS = (
+    "fleet",
     "night",
     "recall",
     "recall_beside",
@@ -32,6 +33,7 @@ GROUPS = (
     "replay",
     "survival",
     "capacity",
+    "billion",
 )
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
@@ -56,7 +58,9 @@ def main() -> int:
 
 def _steps(group: str) -> Steps:
     """Measurements of a group, in order; each runs in a process of its own: its peak memory is its own."""
-    if group == "night":
+    if group == "fleet":
+        from benchmarks.fleet import STEPS
+    elif group == "night":
         from benchmarks.night import STEPS
     elif group == "sleep":
         from benchmarks.sleep import STEPS
@@ -70,21 +74,28 @@ def _steps(group: str) -> Steps:
         from benchmarks.forgetting import STEPS
     elif group == "capacity":
         from benchmarks.capacity import STEPS
+    elif group == "billion":
+        from benchmarks.billion import STEPS
     else:
         from benchmarks.facts_reconcile import STEPS
     return STEPS
 
 
 def _group(group: str, sizes: list[int], folder: Path) -> None:
-    if group in ("night", "sleep", "erase", "forgetting", "readback"):
+    if group in ("fleet", "night", "sleep", "erase", "forgetting", "readback"):
         for size in sizes:
             for step in _steps(group):
                 _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")
+        if group == "fleet":
+            _growth(sizes)
     elif group == "capacity":
         for kind in ("traces", "sessions"):
             for size in sorted(sizes):
                 _spawn(f"capacity:{kind}", size, folder / f"{kind}-{size}")
             _spawn("capacity:compare", max(sizes), folder / f"{kind}-{max(sizes)}")
+    elif group == "billion":
+        for step in _steps(group):
+            _spawn(f"{group}:{step}", 1_000_000_000, folder / group)
     elif group in ("topics", "reconcile"):
         for step in _steps(group):
             size = max(sizes) if group == "reconcile" and step != "near" else min(sizes)
@@ -92,6 +103,29 @@ def _group(group: str, sizes: list[int], folder: Path) -> None:
     else:
         for size in sizes if group == "recall" else sizes[:1]:
             _spawn(group, size, folder / f"{group}-{size}")
+
+
+def _growth(sizes: list[int]) -> None:
+    """How the figures of whole nights grow with their size, from the lines just written."""
+    from benchmarks.fleet import growth
+    from benchmarks.report import newest
+
+    records = newest()
+    for name in ("night", "one_percent", "unchanged"):
+        held = {size: records[f"fleet.{name}", size] for size in sizes}
+        for found in growth(held):
+            _write({"name": f"fleet.growth of {name}", "rows": found["to"], **found, **facts()})
+    for size in sizes:
+        whole, more = records["fleet.night", size], records["fleet.one_percent", size]
+        shares = {f"{unit}_ratio": round(more[unit] / whole[unit], 4) for unit in ("seconds", "cpu_seconds")}
+        _write({"name": "fleet.one_percent of night", "rows": size, **shares, **facts()})
+
+
+def _write(record: dict[str, Any]) -> None:
+    line = json.dumps(record)
+    print(line, flush=True)
+    with RESULTS.open("a") as file:
+        file.write(f"{line}\n")
 
 
 def _spawn(step: str, size: int, folder: Path) -> None:
@@ -116,10 +150,7 @@ def _child(options: argparse.Namespace) -> None:
 
     def emit(measured: dict[str, Any]) -> None:
         name = f"{group}.{step}" if step else group
-        line = json.dumps({"name": name, "rows": size, **measured, **facts()})
-        print(line, flush=True)
-        with RESULTS.open("a") as file:
-            file.write(f"{line}\n")
+        _write({"name": name, "rows": size, **measured, **facts()})
 
     if step:
         _steps(group)[step](folder, size, emit)

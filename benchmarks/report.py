@@ -31,6 +31,7 @@ of one run, and CPU seconds before wall seconds.
 Machine: {machine}, {cores} cores, {memory_gib} GiB; Python {python}; {packages}.
 """
 GROUPS = {
+    "fleet": "Whole nights: the first, one with one percent more, one with nothing new; how they grow",
     "night": "The night: each step, and its floor in the same run",
     "recall": "Recall, warm, end to end, the index on disk",
     "landing": "Landing one row at a time",
@@ -42,6 +43,7 @@ GROUPS = {
     "encryption": "Encryption at rest: a plain and a sealed lake in one run",
     "concurrency": "Readers of many threads and processes while writers publish, retain and erase",
     "capacity": "Capacity: a lake predicted from one of a tenth of its rows",
+    "billion": "A billion episodes: log and scans are real, the rows repeat",
     "replay": "Replay of 1,000 policies on logged calls, beside a loop over policies in Polars",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }

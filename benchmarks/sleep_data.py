@@ -39,12 +39,16 @@ _STATEMENTS = (
 )
 
 
-def write_base(path: Path, rows: int, seed: int = 11) -> None:
-    """Write about ``rows`` episodes over 180 days: sessions of 20 turns, 5 sessions a user."""
-    sessions = max(1, rows // TURNS)
+def write_base(path: Path, rows: int, seed: int = 11, *, part: int = 0, parts: int = 1) -> None:
+    """Write about ``rows`` episodes over 180 days: sessions of 20 turns, 5 sessions a user.
+
+    Of several parts each is a span of the days, with the same users.
+    """
+    sessions = max(1, rows * parts // TURNS)
     users = max(1, sessions // SESSIONS_A_USER)
     rng = random.Random(seed)
-    _write(path, (_session(rng, i, i % users, i / sessions * DAYS) for i in range(sessions)))
+    mine = range(sessions * part // parts, sessions * (part + 1) // parts)
+    _write(path, (_session(rng, i, i % users, i / sessions * DAYS) for i in mine))
 
 
 def write_more(path: Path, rows: int, base_rows: int, seed: int = 12) -> None:

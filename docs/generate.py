@@ -21,6 +21,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from flows.config import SourceConfig
+from flows.engine.config import EngineConfig
 from lake.crypto.config import EncryptionConfig
 from lake.embedders.config import EmbedderConfig
 from lake.models.config import ModelConfig
@@ -152,6 +153,7 @@ def configuration() -> str:
     parts += _section("[model]", "model", ModelConfig)
     parts += _section("[reranker]", "reranker", RerankerConfig)
     parts += _section("[encryption]", "encryption", EncryptionConfig)
+    parts += _section("[engine]", "engine", EngineConfig)
     parts += _section("[[sources]]", "sources", SourceConfig)
     for name, entry in Policy.model_fields.items():
         parts += _section(f"[{name}]", name, typing.cast("type[BaseModel]", entry.annotation))

@@ -10,6 +10,8 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from flows.cli import parse
+from flows.progress_meter import COURSE
+from flows.stopping import RESUME, Stopped, stoppable
 from lake.faults import is_unreadable_file
 from transforms.errors import LakeError, SlowwaveError, StorageError
 
@@ -21,9 +23,13 @@ _DAMAGED = "Restore its tables from a backup of the lake."
 
 
 class _StoppedError(SlowwaveError):
-    """The user stopped the run."""
+    """A signal stopped the run."""
 
-    code, exit_code = "interrupted", 130
+    code = "interrupted"
+
+    def __init__(self, stopped: Stopped) -> None:
+        super().__init__(stopped.message, RESUME)
+        self.exit_code = stopped.exit_code
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,13 +37,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
     wants_json = "--json" in flags
+    with stoppable(lambda stopped: _fail(_StoppedError(stopped), wants_json)):
+        return _ended(arguments, wants_json)
+
+
+def _ended(arguments: list[str], wants_json: bool) -> int:
+    """Run the call, and turn whatever ends it early into a line and an exit code."""
     try:
         return _run(arguments, wants_json)
     except SlowwaveError as error:
         return _fail(error, wants_json)
-    except KeyboardInterrupt:
-        return _fail(_StoppedError("stopped", "Run the same command again to go on."), wants_json)
+    except Stopped as stopped:
+        return _fail(_StoppedError(stopped), wants_json)
     except BaseException as error:  # the one place where a fault of ours becomes a line
+        if isinstance(COURSE.stop, Stopped):  # a library made another error of it
+            return _fail(_StoppedError(COURSE.stop), wants_json)
         is_unreadable = is_unreadable_file(error)
         if os.environ.get("SLOWWAVE_TRACEBACK") or not (is_unreadable or isinstance(error, Exception)):
             raise
@@ -63,6 +77,7 @@ def _run(arguments: list[str], wants_json: bool) -> int:
         from flows import verbs
 
         output = verbs.run(options)
+    COURSE.close()
     return _emit(_document(output.data) if wants_json else output.text, output.exit_code)
 
 
@@ -91,6 +106,7 @@ def _write(stream: Any, text: str) -> None:
 
 
 def _fail(error: SlowwaveError, wants_json: bool) -> int:
+    COURSE.close()
     if wants_json:
         return _emit(_document({"error": error.as_dict()}), error.exit_code)
     told = " ".join(f"slowwave: {error}".split())  # it may quote a name that commands a terminal

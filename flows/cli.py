@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from flows import (
+    cli_backup,
     cli_erase,
     cli_evaluate,
     cli_forgetting,
@@ -19,6 +20,7 @@ from flows import (
     cli_share,
     cli_tune,
 )
+from flows.cli_engine import add_engine_flags
 from flows.cli_recall import positive
 from transforms.errors import UsageError
 
@@ -33,6 +35,7 @@ MODULES = (
     cli_share,
     cli_evaluate,
     cli_tune,
+    cli_backup,
 )
 
 
@@ -75,7 +78,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     Raises:
         UsageError: The call's words are off.
     """
-    defaults = {"lake": None, "config": None, "json": False, "as_of": None}
+    defaults = {"lake": None, "config": None, "json": False, "as_of": None, "progress": None}
     options = _parser().parse_args(argv)
     for name, value in defaults.items():
         if not hasattr(options, name):
@@ -92,6 +95,12 @@ def _shared() -> _Parser:
         "--config", metavar="FILE", help="configuration; default ./slowwave.toml where it exists"
     )
     group.add_argument("--json", action="store_true", help="print one JSON document")
+    group.add_argument(
+        "--progress",
+        choices=("auto", "bars", "lines", "none"),
+        help="how far a long job is, on stderr (also SLOWWAVE_PROGRESS; default auto: bars on a terminal,"
+        " else lines, with --json nothing)",
+    )
     group.add_argument(
         "--as-of", metavar="ISO", help="reason at this instant instead of now, such as 2026-06-30T23:00:00Z"
     )
@@ -157,6 +166,12 @@ def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
         metavar="SEQ:HASH",
         help="a head of the audit chain, kept elsewhere, that must still stand",
     )
+    migrate = verb(
+        "migrate",
+        "Bring a lake of an earlier version to this one, in place; its metadata is copied first.",
+        "slowwave --lake ./memory migrate --dry-run",
+    )
+    migrate.add_argument("--dry-run", action="store_true", help="say what would be done; change nothing")
     verb("formats", "List the input formats.", "slowwave formats")
     demo = verb("demo", "Consolidate the samples and recall three questions.", "slowwave demo")
     demo.add_argument("--dir", default=".demo", help="where its lake goes (default .demo)")
@@ -177,7 +192,7 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     ingest.add_argument(
         "--explain", action="store_true", help="show the format, three rows and three refusals; write nothing"
     )
-    verb("embed", "Give new texts their vectors.", "slowwave --lake ./memory embed")
+    embed = verb("embed", "Give new texts their vectors.", "slowwave --lake ./memory embed --workers 2")
     publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./memory publish")
     publish.add_argument(
         "--rollback", action="store_true", help="go back to the generation before the live one"
@@ -197,6 +212,8 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     nightly.add_argument(
         "--dry-run", action="store_true", help="run the night on a copy of the lake, show what it does"
     )
+    for parser in (ingest, embed, publish, nightly):
+        add_engine_flags(parser)
 
 
 def _add_source_flags(parser: argparse.ArgumentParser) -> None:
@@ -218,6 +235,7 @@ def _add_sleep_verbs(verb: Verb, scope: _Parser) -> None:
     consolidate.add_argument(
         "--complete", action="store_true", help="derive everything anew, not only what is new"
     )
+    add_engine_flags(consolidate)
 
 
 def known_flags() -> dict[str, Any]:

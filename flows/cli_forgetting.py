@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from flows.cli_engine import add_engine_flags
+
 Verb = Callable[..., argparse.ArgumentParser]
 
 
@@ -25,6 +27,8 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     retain.add_argument(
         "--dry-run", action="store_true", help="list what would go and why, with some ids; write nothing"
     )
+    add_engine_flags(decay)
+    add_engine_flags(retain)
     cold = verb(
         "cold",
         "List what lies in cold storage, or bring it back.",

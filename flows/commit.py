@@ -131,9 +131,9 @@ def _new_quarantine(job: Job, refused: pl.DataFrame) -> pl.DataFrame:
 
 
 def tidy(job: Job, *written: Table) -> None:
-    """Keep the number of files of these tables bounded."""
+    """Keep partitions of these tables from filling with small files; the night's end does the rest.
+
+    Until then files that came tonight stay apart from older ones, so that the steps read the new rows only.
+    """
     for table in written:
-        if len(tables.data_files(job.lake, table)) > job.policy.ingest.compact_above_files:
-            with job.progress.task(f"compact {table.name}", None):
-                upkeep.compact(job.lake, table)
-        upkeep.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)
+        upkeep.merge(job.lake, table, job.policy.upkeep, most=job.policy.upkeep.step_files)

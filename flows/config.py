@@ -70,7 +70,11 @@ def load_config(path: str | None, environment: Mapping[str, str] | None = None) 
     raw: dict[str, Any] = {}
     if path or file.is_file():
         raw = _read(file)
-    config = _checked(raw, file)
+    return with_keys(_checked(raw, file), environment)
+
+
+def with_keys(config: Config, environment: Mapping[str, str]) -> Config:
+    """The configuration with the keys of an environment where it has none itself."""
     key = next((environment[v] for v in KEY_VARIABLES if environment.get(v)), None)
     if key and config.embedder.provider == "openai" and config.embedder.api_key is None:
         embedder = config.embedder.model_copy(update={"api_key": SecretStr(key)})
@@ -198,6 +202,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "model": ModelConfig,
     "reranker": RerankerConfig,
     "encryption": EncryptionConfig,
+    "engine": EngineConfig,
     "sources": SourceConfig,
 }
 """Sections beside the policy's, and the keys of each."""

@@ -2,86 +2,33 @@
 
 from __future__ import annotations
 
-import json
+import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
+from flows import consolidate_state
 from flows.commit import tidy
-from flows.consolidate_facts import FactsDone, consolidate_facts
-from flows.consolidate_sessions import consolidate_sessions
-from flows.consolidate_summaries import consolidate_summaries
-from flows.consolidate_topics import consolidate_topics
+from flows.consolidate_plan import planned, portions_of_owners
+from flows.consolidate_state import WRITTEN, Seen, State
+from flows.consolidate_units import Done, consolidate, writer_of
 from flows.embed import embed_tables
+from flows.engine import units as engine_units
+from flows.engine.run import require_all, run_units
+from flows.engine.units import Unit
 from flows.job import Job, StepResult, record, step
-from flows.notes import hint, mark_of
-from flows.portions import OWNER, Portion, Scope, portions
+from flows.portions import OWNER
 from flows.reclaim import reclaim
 from lake import lineage, revisions, tables
-from lake.revisions import Writer
-from transforms import ids
-from transforms.claims.extract import EXTRACTOR
 from transforms.derived_memories import PUBLISHED
 from transforms.embedding import EMBEDDED
-from transforms.schemas import DERIVED, EPISODES, LINEAGE, MODEL_RESULTS
+from transforms.schemas import EPISODES, MODEL_RESULTS
 
-STATE = "state/consolidated.json"
-RULES_VERSION = 1
-"""Raise it when the transforms come to other rows of the same episodes: all is derived anew then."""
-SECTIONS = ("topics", "summaries", "claims", "facts", "conversations", "skills", "embed")
-_WRITTEN = [LINEAGE, *(t for t in DERIVED if t not in (LINEAGE, MODEL_RESULTS))]
-"""In the order of their commits: a derived row is never without its lineage."""
-
-
-@dataclass
-class Done:
-    """What a run came to."""
-
-    facts: FactsDone = field(default_factory=FactsDone)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def pending(self) -> int:
-        """Items that wait for a model: the next run asks again."""
-        return self.facts.pending + self.counts["pending"]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The shape that ``--json`` prints; the diff of facts apart."""
-        facts = {name: self.facts.counts[name] for name in CHANGES}
-        return {
-            "claims": self.facts.claims,
-            "claims_refused": dict(sorted(self.facts.refused.items())),
-            "facts": facts,
-            "decisions": dict(sorted(self.facts.reasons.items())),
-            **{name: self.counts[name] for name in COUNTS},
-            "pending": self.pending,
-        }
-
-
-CHANGES = ("added", "confirmed", "merged", "superseded", "retired", "withdrawn")
-COUNTS = (
-    "topics_add",
-    "topics_split",
-    "topics_merge",
-    "joined",
-    "waiting",
-    "summaries",
-    "conversations",
-    "attempts",
-    "skills",
-)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What the last complete run saw."""
-
-    version: int
-    as_of: datetime
+NOTE_SECONDS = 60.0
+"""How often a long run notes which buckets are done: what a killed one has to look at again."""
 
 
 def run_consolidate(
@@ -104,132 +51,135 @@ def run_consolidate(
         rows_in: episodes looked at; rows_out: rows written (or, dry, that would be); rejected: claims
         refused. The detail holds counts, and for a dry run ``diff``: each fact added, confirmed,
         superseded, retired or withdrawn.
+
+    Raises:
+        UnitsError: Some buckets failed; the others are done, and the next run does these alone.
     """
     if owners is not None:
         return _rederive(job, owners, erased)
-    with step(job, "consolidate") as result, tables.held_open():
-        embedding = StepResult("embed", result.started_at)
+    with step(job, "consolidate") as result:
+        embedding, not_embedded = StepResult("embed", result.started_at), list[engine_units.Done]()
         if not job.is_dry:  # a topic needs the vectors of its episodes
-            embed_tables(job, EMBEDDED, embedding)
-        marks = {table.name: lineage.mark(job.lake, table) for table in (EPISODES, *_WRITTEN)}
-        seen = None if complete else _load(job)
-        scope = _scope(job, seen)
-        if scope is None:
+            embed_tables(job, EMBEDDED, embedding, not_embedded)
+        run = _Run(
+            job, lineage.mark(job.lake, EPISODES), State() if complete else consolidate_state.load(job)
+        )
+        units = planned(job, run.state) if run.episodes[0] >= 0 else []
+        if not units and run.state.is_reclaimed:
+            require_all("embed", not_embedded)
             result.state = "unchanged"
             return result
-        done, writer = Done(), Writer(job.lake, _WRITTEN, job.is_dry, job.policy.ingest.commit_rows)
-        _run(job, scope, writer, done, result)
-        result.rows_out, result.rejected = writer.rows_written, done.facts.refused.total()
-        result.detail = {**done.as_dict(), **_spent(job)}
-        if job.is_dry or job.has_diff:
-            result.detail["diff"] = done.facts.diff
+        run.through(units)
+        _tell(job, run.done, result)
         if job.is_dry:
             return result
-        if scope.is_complete:
-            reclaim(job)
-        if writer.rows_written:
-            _tidy(job)
-        embed_tables(job, PUBLISHED, embedding)
+        run.settle()
+        embed_tables(job, PUBLISHED, embedding, not_embedded)
         result.tokens += embedding.tokens
-        if not done.pending:
-            _remember(job, marks[EPISODES.name])
-        if not writer.rows_written and seen:
+        require_all("consolidate", [*run.ends, *not_embedded])
+        if not run.done.rows_out and run.state.seen:
             result.state = "unchanged"
-    record(job, result, read={EPISODES.name: marks[EPISODES.name][0]}, written=_versions(job))
+    record(job, result, read={EPISODES.name: run.episodes[0]}, written=_versions(job))
     return result
+
+
+@dataclass
+class _Run:
+    """A run over its units.
+
+    Args:
+        job: What to run.
+        episodes: Mark of the version that it reads.
+        state: How far the buckets were before.
+    """
+
+    job: Job
+    episodes: lineage.Mark
+    state: State
+    done: Done = field(default_factory=Done)
+    ends: list[engine_units.Done] = field(default_factory=list)
+    _left: Counter[int] = field(default_factory=Counter)
+    _is_complete: bool = False
+
+    def through(self, units: Sequence[Unit]) -> None:
+        """Run the units, and note now and then which buckets are done."""
+        self._left = Counter(bucket for unit in units for bucket in unit.buckets)
+        self._is_complete = any(unit.payload["files"] is None for unit in units)
+        # A list of each change holds words of people, which no worker gives back.
+        job = replace(self.job, recipe=None) if self.job.has_diff else self.job
+        noted = time.monotonic()
+        for end in run_units(job, units, "consolidate"):
+            self.ends.append(end)
+            if end.result is not None:
+                self.done.add(end.result)
+            if end.result is not None and not _waits(end.result):
+                self._left.subtract(end.unit.buckets)
+            if time.monotonic() - noted >= NOTE_SECONDS and not self.job.is_dry:
+                self.note()
+                noted = time.monotonic()
+
+    def settle(self) -> None:
+        """Remove what has no source any more, note how far the buckets are, and keep files few."""
+        job, failed = self.job, {b for end in self.ends if end.failure for b in end.unit.buckets}
+        is_reclaimed = self.state.is_reclaimed and not self._is_complete
+        if not is_reclaimed:
+            reclaim(job, [bucket for bucket in range(job.lake.buckets) if bucket not in failed])
+        if self.done.rows_out and not failed:
+            _tidy(job)
+        self.note(is_reclaimed=is_reclaimed or not failed)
+
+    def note(self, *, is_reclaimed: bool | None = None) -> None:
+        """Note how far the buckets are: those that are not done yet stay where they were."""
+        before = self.state.seen
+        as_of = max(self.job.as_of, before.as_of) if before else self.job.as_of
+        behind = {bucket: self.state.of(bucket) for bucket, left in self._left.items() if left > 0}
+        if is_reclaimed is None:
+            is_reclaimed = self.state.is_reclaimed and not self._is_complete
+        state = State(Seen(self.episodes[0], as_of), behind, is_reclaimed)
+        consolidate_state.save(self.job, self.episodes, state)
+
+
+def _waits(told: Mapping[str, Any]) -> bool:
+    """Whether a unit has items that wait for a model: the next run asks again."""
+    return bool(told["facts"]["pending"] or told["counts"].get("pending"))
+
+
+def _tell(job: Job, done: Done, result: StepResult) -> None:
+    result.rows_in, result.rows_out = done.rows_in, done.rows_out
+    result.rejected = done.facts.refused.total()
+    result.detail = {**done.as_dict(), **_spent(job)}
+    if job.is_dry or job.has_diff:
+        result.detail["diff"] = done.facts.diff
 
 
 def _rederive(job: Job, owners: pl.DataFrame, erased: pl.DataFrame | None) -> StepResult:
     """Derive some owners anew from what remains, and leave nothing of what is gone in any file."""
     with step(job, "consolidate") as result, tables.held_open():
-        now = _micros(job.as_of - timedelta(seconds=job.policy.summaries.after_seconds))
         named = owners.select(OWNER).unique()
-        done, writer = Done(), Writer(job.lake, _WRITTEN, commit_rows=job.policy.ingest.commit_rows)
-        _run(job, Scope(None, (now, now), named, erased), writer, done, result)
-        buckets = sorted({job.lake.bucket(tenant) for tenant in named["tenant_id"]})
-        reclaim(job, buckets)
-        for table in _WRITTEN:
+        done, writer = Done(), writer_of(job)
+        with job.progress.task("consolidate", None) as advance:
+            for portion in portions_of_owners(job, named, erased, writer):
+                consolidate(portion, done)
+                writer.settle()
+                advance(portion.fresh.height)
+            writer.flush()
+        reclaim(job, sorted({job.lake.bucket(tenant) for tenant in named["tenant_id"]}))
+        for table in WRITTEN:
             if "revision" in table.names:
                 revisions.purge(job.lake, table, named)
         embedding = StepResult("embed", result.started_at)
         embed_tables(job, PUBLISHED, embedding)
-        result.rows_out, result.tokens = writer.rows_written, embedding.tokens
+        result.rows_in, result.rows_out, result.tokens = done.rows_in, writer.rows_written, embedding.tokens
         result.detail = done.as_dict()
     return result
 
 
-def _run(job: Job, scope: Scope, writer: Writer, done: Done, result: StepResult) -> None:
-    with job.progress.task("consolidate", None) as advance:
-        for portion in portions(job, scope, writer):
-            result.rows_in += portion.fresh.height
-            _consolidate(portion, done)
-            writer.settle()
-            advance(portion.fresh.height)
-        writer.flush()
-
-
-def _consolidate(portion: Portion, done: Done) -> None:
-    memberships = consolidate_topics(portion, done.counts)
-    consolidate_summaries(portion, memberships, done.counts)
-    consolidate_facts(portion, done.facts)
-    consolidate_sessions(portion, done.counts)
-
-
-def _scope(job: Job, seen: _Seen | None) -> Scope | None:
-    """What there is to look at; None where there is nothing."""
-    age = timedelta(seconds=job.policy.summaries.after_seconds)
-    now = _micros(job.as_of - age)
-    if seen is None:
-        return Scope(None, (now, now)) if tables.version(job.lake, EPISODES) >= 0 else None
-    # A run at an earlier instant than the last one takes no summary back.
-    then = _micros(seen.as_of - age)
-    files = tables.added_files(job.lake, EPISODES, seen.version)
-    return Scope(files, (then, max(then, now))) if files or now > then else None
-
-
-def _micros(instant: datetime) -> int:
-    return round(instant.timestamp() * 1_000_000)
-
-
-def method_of(job: Job) -> str:
-    """Names everything that changes what is derived of the same episodes, but for the episodes."""
-    policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in SECTIONS}
-    model = None if job.model is None else job.model.key
-    told = {"policy": policy, "rules": [RULES_VERSION, EXTRACTOR], "model": model, "space": job.space}
-    return ids.digest(json.dumps(told, sort_keys=True))
-
-
-def _load(job: Job) -> _Seen | None:
-    """What the last run by this method saw; None where that is not known: then all is derived anew."""
-    record = hint(job, STATE)
-    try:
-        if record["method"] != method_of(job):
-            return None
-        marks = {t: mark_of(record["marks"][t.name]) for t in (EPISODES, *_WRITTEN)}
-        seen = _Seen(marks[EPISODES][0], datetime.fromisoformat(record["as_of"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    return seen if all(lineage.holds(job.lake, t, mark) for t, mark in marks.items()) else None
-
-
-def _remember(job: Job, episodes: lineage.Mark) -> None:
-    marks = {table.name: lineage.mark(job.lake, table) for table in _WRITTEN}
-    seen = _load(job)
-    as_of = max(job.as_of, seen.as_of) if seen else job.as_of
-    record = {
-        "method": method_of(job),
-        "as_of": as_of.isoformat(),
-        "marks": {**marks, EPISODES.name: episodes},
-    }
-    job.lake.storage.write(STATE, json.dumps(record).encode())
-
-
 def _tidy(job: Job) -> None:
     """Drop revisions that stand no more, once they are the greater part, and bound the number of files."""
-    for table in _WRITTEN:
+    for table in WRITTEN:
         if "revision" in table.names:
             revisions.squeeze(job.lake, table)
-    tidy(job, *_WRITTEN, *([MODEL_RESULTS] if job.model else []))
+    tidy(job, *WRITTEN, *([MODEL_RESULTS] if job.model else []))
 
 
 def _spent(job: Job) -> dict[str, Any]:
@@ -238,4 +188,4 @@ def _spent(job: Job) -> dict[str, Any]:
 
 
 def _versions(job: Job) -> Mapping[str, int]:
-    return {table.name: tables.version(job.lake, table) for table in _WRITTEN}
+    return {table.name: tables.version(job.lake, table) for table in WRITTEN}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +12,18 @@ import polars as pl
 
 from flows.embed import embed_texts
 from flows.portions import OWNER, Portion
-from lake import tables
+from lake import locks, tables
+from lake.opened import forget
 from lake.revisions import Changes
 from transforms.claims.extract import EXTRACTOR, extract
 from transforms.embedding import hashed_texts
 from transforms.facts.near import object_groups
 from transforms.facts.reconcile import reconcile
 from transforms.model_claims import extract_with, extractor_of
-from transforms.schemas import CLAIMS, DECISIONS, FACTS
+from transforms.schemas import CLAIMS, DECISIONS, FACTS, VECTORS
 
+SENTENCES_WAIT_SECONDS = 600.0
+"""Longer than another slice takes to embed the sentences of its claims."""
 UNIT = [*OWNER, "subject_key", "predicate"]
 """Claims that can meet: one subject and predicate of one owner."""
 
@@ -88,9 +93,14 @@ def _drawn(portion: Portion, done: FactsDone) -> tuple[pl.DataFrame, list[str]]:
     return claims, pending
 
 
+def _claims(portion: Portion) -> pl.LazyFrame:
+    """Claims of the portion's owners that are held, and of few others."""
+    return tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets).filter(portion.mine)
+
+
 def _held_ids(portion: Portion, drawn: pl.DataFrame) -> pl.DataFrame:
     """Ids of the claims that are held already, as after a kill."""
-    held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets).select("claim_id")
+    held = _claims(portion).select("claim_id")
     return held.join(drawn.lazy().select("claim_id"), on="claim_id", how="semi").collect()
 
 
@@ -98,7 +108,7 @@ def _held(portion: Portion, units: pl.DataFrame) -> pl.DataFrame:
     """Claims of the units: those read by this extractor of episodes that are here, and of forgotten ones."""
     if units.is_empty():
         return CLAIMS.empty()
-    held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets)
+    held = _claims(portion)
     found = held.join(units.lazy().unique(), on=UNIT, how="semi").collect(engine="streaming")
     found = found.unique("claim_id")
     living = found.filter(pl.col("extractor") == extractor(portion))
@@ -110,7 +120,7 @@ def _of_forgotten(portion: Portion) -> pl.DataFrame:
     """Claims of episodes that retention took out: they cannot be read again."""
     if portion.forgotten.is_empty():
         return CLAIMS.empty()
-    held = tables.scan(portion.job.lake, CLAIMS, buckets=portion.buckets)
+    held = _claims(portion)
     wanted = portion.forgotten.lazy().select("episode_id")
     found = held.join(wanted, on="episode_id", how="semi").collect(engine="streaming")
     return _last_read(portion, found.unique("claim_id"))
@@ -134,8 +144,20 @@ def _vectors(portion: Portion, claims: pl.DataFrame) -> pl.DataFrame:
     several = claims.filter(pl.col("object_key").n_unique().over(UNIT) > 1)
     texts = several.select("tenant_id", "tenant_bucket", "fact").unique()
     hashed = hashed_texts(texts, FACTS, portion.job.policy.embed.max_text_chars)
-    vectors = embed_texts(portion.job, hashed)
+    with _alone(portion):
+        vectors = embed_texts(portion.job, hashed)
     return hashed.join(vectors, on="text_hash").select("fact", "vector").unique("fact")
+
+
+@contextmanager
+def _alone(portion: Portion) -> Iterator[None]:
+    """Hold back other slices of the same bucket, so that a sentence of both gets one vector, not two."""
+    if portion.part[1] == 1 or portion.job.is_dry:
+        yield
+        return
+    with locks.hold(portion.job.lake, f"sentences-{portion.buckets[0]}", SENTENCES_WAIT_SECONDS):
+        forget(portion.job.lake, VECTORS)  # another slice may just have written some
+        yield
 
 
 def _decide(

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from flows import retain_state
+from flows.decay_units import COLUMNS, look
+from flows.engine.run import require_all, run_units
+from flows.engine.units import Done, Unit
 from flows.job import Job, StepResult, step
-from flows.retain_plan import Instructions, Plan, plan_bucket
+from flows.retain_judged import Judged, basis_of
+from flows.retain_ledger import Lines
 from lake import tables
 from lake.faults import wrapped
-from transforms.forgetting.score import frequency_expr, priority_expr, recency_expr
-from transforms.forgetting.verdicts import KEYS
-from transforms.schemas import EPISODES, FACTS, PROCEDURES, SUMMARIES
+from transforms.forgetting import spread
+from transforms.schemas import EPISODES
 from transforms.subjects import Subject
-
-SCORED = (EPISODES, FACTS, SUMMARIES, PROCEDURES)
-"""Tables whose rows have a retention score."""
-BINS = 10
-"""Bars of a kind's distribution of scores, of equal width from 0 to 1."""
-_COLUMNS = (
-    "table",
-    "id",
-    "tenant_id",
-    "user_id",
-    "agent_id",
-    "session_id",
-    "kind",
-    "importance",
-    "access_count",
-    "event_at",
-    "last_accessed_at",
-    "recency",
-    "frequency",
-    "priority",
-    "score",
-    "is_pinned",
-    "reason",
-    "due_at",
-    "state",
-)
-
-_COUNTED = ("kind", "score", "reason", "state", "is_pinned")
 
 
 def run_decay(
@@ -52,10 +31,12 @@ def run_decay(
 ) -> StepResult:
     """Score every memory; nothing of the lake is written, and no score is kept.
 
+    What a night finds is left with its job, so that retain need not judge it again.
+
     Args:
         job: The run.
         subject: Only memories of it; None is all.
-        out: File to write the scored memories to, Parquet.
+        out: File to write the scored memories to, Parquet, bucket by bucket.
         is_complete: Look at every memory, also where nothing can be due since the last retain.
 
     Returns:
@@ -65,93 +46,113 @@ def run_decay(
 
     Raises:
         StorageError: The file cannot be written.
+        UnitsError: Buckets could not be scored.
     """
     with step(job, "decay") as result, tables.held_open():
-        told = Instructions(retain_state.instructions_of(job))
         is_complete = is_complete or subject is not None or out is not None
-        buckets = _buckets(job, told, subject, is_complete=is_complete)
-        if not buckets:
+        units = _units(job, subject, is_complete=is_complete)
+        if not units:
             result.state = "unchanged"
             return result
-        columns = _COLUMNS if out else _COUNTED  # a lake's memories with all factors would fill the memory
-        frames = [_memories(job, plan, subject).select(columns) for plan in _plans(job, told, buckets)]
-        found = pl.concat(frames)
-        result.rows_in = found.height
-        result.rows_out = found.filter(pl.col("reason").is_not_null()).height
-        result.detail = {"kinds": by_kind(found)}
+        counts = _written(job, units, subject, out) if out is not None else _counted(job, units)
+        kinds = spread.by_kind(spread.together(counts))
+        result.rows_in = sum(kind["rows"] for kind in kinds)
+        result.rows_out = sum(sum(kind["forgotten"].values()) for kind in kinds)
+        result.detail = {"kinds": kinds} if out is None else {"kinds": kinds, "out": out}
         if not (result.rows_out or is_complete):
             result.state = "unchanged"
-        if out is not None:
-            with wrapped(f"writing {Path(out).name}"):
-                found.sort("tenant_id", "table", "id").write_parquet(out)
-            result.detail["out"] = out
     return result
 
 
-def _buckets(job: Job, told: Instructions, subject: Subject | None, *, is_complete: bool) -> list[int]:
-    if subject is not None:
-        return [job.lake.bucket(subject.tenant)]
-    if is_complete:
-        return list(range(job.lake.buckets))
-    seen = retain_state.load(job, retain_state.method_of(job, told.all))
-    files = retain_state.files_by_bucket(job)
-    return [bucket for bucket, name in files.items() if not seen.is_settled(bucket, name, job.as_of)]
-
-
-def _plans(job: Job, told: Instructions, buckets: list[int]) -> Iterator[Plan]:
-    with job.progress.task("decay", len(buckets)) as advance:
-        for bucket in buckets:
-            yield plan_bucket(job, told, bucket)
-            advance(1)
-
-
-def _memories(job: Job, plan: Plan, subject: Subject | None) -> pl.DataFrame:
-    """Scored rows of a bucket with each factor."""
-    decay, parts = job.policy.decay, []
-    for table in SCORED:
-        rows = plan.verdicts[table.name]
-        if table is EPISODES:
-            rows = rows.filter(~pl.col("is_injected"))
-        mine = rows if subject is None else rows.filter(subject.owns())
-        factors = mine.with_columns(
-            recency_expr(decay, job.as_of),
-            frequency_expr(decay),
-            priority_expr(decay, job.as_of),
-            table=pl.lit(table.name),
-            id=pl.col(KEYS[table.name]),
+def _units(job: Job, subject: Subject | None, *, is_complete: bool) -> list[Unit]:
+    """A unit a bucket that is to be looked at."""
+    told = retain_state.instructions_of(job)
+    method = retain_state.method_of(job, told)
+    seen, files = retain_state.load(job, method), retain_state.files_by_bucket(job)
+    looked_at = seen.looked_at.isoformat() if seen.looked_at else None
+    buckets = list(range(job.lake.buckets)) if subject is None else [job.lake.bucket(subject.tenant)]
+    if not is_complete:
+        buckets = [b for b in buckets if not seen.is_settled(b, files[b], job.as_of)]
+    rows = retain_state.rows_by_bucket(job.lake, EPISODES) if buckets else {}
+    parts = None if subject is None else subject.as_dict()
+    bases = {b: None if is_complete else basis_of(job, method, files[b], seen.looked_at) for b in buckets}
+    return [
+        Unit(
+            "decay",
+            f"bucket {bucket}",
+            (),
+            {"bucket": bucket, "looked_at": looked_at, "basis": bases[bucket], "subject": parts},
+            rows.get(bucket, 0),
         )
-        parts.append(factors.select(_COLUMNS))
-    return pl.concat(parts)
+        for bucket in buckets
+    ]
 
 
-def by_kind(memories: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows, distribution of scores and reasons of each kind, by name.
-
-    Args:
-        memories: ``kind``, ``score``, ``reason`` and ``state``.
-    """
-    found = []
-    for (kind,), rows in sorted(memories.group_by("kind"), key=lambda part: str(part[0][0])):
-        places = (rows["score"] * BINS).floor().clip(0, BINS - 1).cast(pl.Int64)
-        counts = dict(places.value_counts().iter_rows())
-        quantiles = {f"p{q}": _rounded(rows["score"].quantile(q / 100, "nearest")) for q in (10, 50, 90)}
-        reasons = rows.filter(pl.col("reason").is_not_null()).group_by("reason").len().sort("reason")
-        states = rows.filter(pl.col("state").is_in(["held", "waiting"])).group_by("state").len()
-        found.append(
-            {
-                "kind": kind,
-                "rows": rows.height,
-                **quantiles,
-                "histogram": [counts.get(place, 0) for place in range(BINS)],
-                "forgotten": dict(reasons.iter_rows()),
-                "held": 0,
-                "waiting": 0,
-                **dict(states.iter_rows()),
-                "pinned": int(rows["is_pinned"].sum()),
-            }
-        )
-    return found
+def _counted(job: Job, units: list[Unit]) -> list[dict[str, spread.Spread]]:
+    ends, counts = list[Done](), list[dict[str, spread.Spread]]()
+    for done in run_units(job, units, "decay"):
+        ends.append(done)
+        if done.result is not None:
+            counts.append(done.result["kinds"])
+            _remember(job, done.unit, done.result)
+    require_all("decay", ends)
+    return counts
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+def _remember(job: Job, unit: Unit, told: dict[str, Any]) -> None:
+    """What a unit in another process found; one in this process has left more."""
+    bucket, basis = int(unit.payload["bucket"]), unit.payload["basis"]
+    if not basis or not told["is_clear"] or bucket in job.judged:
+        return
+    next_at = datetime.fromisoformat(told["next_at"]) if told["next_at"] else None
+    job.judged[bucket] = Judged(Lines(), int(told["rows"]), next_at, basis=basis)
+
+
+def _written(
+    job: Job, units: list[Unit], subject: Subject | None, out: str
+) -> list[dict[str, spread.Spread]]:
+    """As ``_counted``, with the memories written to a file; here, because one process writes a file."""
+    place, counts = Path(out), []
+    with (
+        wrapped(f"writing {place.name}"),
+        _replacing(place) as temporary,
+        job.progress.task("decay", sum(unit.rows for unit in units) or None) as advance,
+        _Rows(temporary) as rows,
+    ):
+        for unit in units:
+            counts.append(look(job, unit.payload, subject, rows.write)[0])
+            advance(unit.rows)
+    return counts
+
+
+@contextmanager
+def _replacing(place: Path) -> Iterator[Path]:
+    """A file beside a place, which takes it when it is whole."""
+    temporary = place.parent / f".{place.name}.{secrets.token_hex(6)}.tmp"
+    try:
+        yield temporary
+        temporary.replace(place)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class _Rows:
+    """A Parquet file of scored memories, written a frame at a time."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._writer: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> _Rows:
+        return self
+
+    def write(self, rows: pl.DataFrame) -> None:
+        """Append rows of ``COLUMNS``."""
+        table = rows.select(COLUMNS).to_arrow(compat_level=pl.CompatLevel.oldest())
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._place, table.schema, compression="zstd")
+        self._writer.write_table(table)
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()

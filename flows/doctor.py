@@ -15,10 +15,12 @@ from flows.setup import Output, config_of, job_of
 from lake import queries
 from lake.index import read_pointer
 from lake.index_probe import probed
-from lake.lake import Lake, require_conditional_writes
+from lake.lake import VERSION, Lake, require_conditional_writes
+from lake.migrations.columns import drifts
 from lake.rights import requests
 from lake.rights.anchors import Anchor, anchor_of, examined
 from lake.sharing import grants, teams
+from lake.table_shape import remedy_of
 from transforms.errors import CheckError, SlowwaveError
 
 PACKAGES = ("polars", "duckdb", "pyarrow", "deltalake", "lancedb", "pylance", "prefect", "openai", "tiktoken")
@@ -48,6 +50,7 @@ def examine(options: argparse.Namespace) -> Output:
             _finding("language model", lambda: _language_model(options)),
             _finding("write", lambda: _write(job)),
             _finding("encryption", lambda: told_of(job.lake, datetime.now(UTC))),
+            _finding("tables", lambda: _tables(job)),
             _finding("episodes", lambda: _no_rows(job, "check_episode_ids")),
             _finding("vectors", lambda: _no_rows(job, "check_vector_copies")),
             _finding("index", lambda: _index(job)),
@@ -126,6 +129,14 @@ def _language_model(options: argparse.Namespace) -> str:
 def _write(job: Job) -> str:
     require_conditional_writes(job.lake.storage)
     return "atomic and conditional writes work"
+
+
+def _tables(job: Job) -> str:
+    """Whether every table has the columns of this version."""
+    found = drifts(job.lake)
+    if found:
+        raise CheckError("; ".join(f"table {drift}" for drift in found), remedy_of(found))
+    return f"the lake has version {VERSION}, and every table its columns"
 
 
 def _no_rows(job: Job, name: str) -> str:

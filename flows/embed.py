@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from flows import embed_units
 from flows.commit import tidy
+from flows.engine.run import require_all, run_units
+from flows.engine.units import Done
 from flows.job import Job, StepResult, record, step
 from flows.notes import hint, mark_of
 from lake import lineage, tables
-from lake.embedders.protocol import Embedder, Priced
 from lake.vectors import vectors_of
 from transforms import ids
-from transforms.costs import by_tenant
-from transforms.embedding import EMBEDDED, embedded_columns, hashed_texts
-from transforms.model_requests import Spending
-from transforms.schemas import INSTANT, VECTORS, Table
+from transforms.embedding import EMBEDDED
+from transforms.schemas import VECTORS, Table
 
 
 @dataclass(frozen=True)
@@ -46,39 +46,74 @@ def run_embed(job: Job) -> StepResult:
     return result
 
 
-def embed_tables(job: Job, wanted: Sequence[Table], result: StepResult) -> dict[str, int] | None:
+def embed_tables(
+    job: Job, wanted: Sequence[Table], result: StepResult, failed: list[Done] | None = None
+) -> dict[str, int] | None:
     """Give new texts of these tables their vectors, those of the model that is being replaced among them.
 
     Args:
         job: The run.
         wanted: Some of ``embedding.EMBEDDED``.
         result: Its counts are added to.
+        failed: Takes the units that failed, for a caller that has more to do before it says so.
 
     Returns:
         Version read of each table; None where there was nothing to do.
+
+    Raises:
+        UnitsError: Units failed, and there is no ``failed``; the others were done, and what failed is due
+            again.
     """
-    done = [_embed_side(side, wanted, result) for side in job.sides]
-    found = [versions for versions in done if versions is not None]
-    return {name: version for versions in found for name, version in versions.items()} if found else None
+    found: dict[str, int] = {}
+    ends: list[Done] = []
+    for number, side in enumerate(job.sides):
+        versions, ended = _embed_side(job, number, side, wanted, result)
+        found.update(versions or {})
+        ends += ended
+    if failed is None:
+        require_all("embed", ends)
+    else:
+        failed += [done for done in ends if done.failure]
+    return found or None
 
 
-def _embed_side(job: Job, wanted: Sequence[Table], result: StepResult) -> dict[str, int] | None:
-    """See ``embed_tables``; of one model."""
-    marks = {table.name: lineage.mark(job.lake, table) for table in wanted}
-    seen = _load(job)
+def _embed_side(
+    job: Job, number: int, side: Job, wanted: Sequence[Table], result: StepResult
+) -> tuple[dict[str, int] | None, list[Done]]:
+    """See ``embed_tables``; of one model. Files of a unit that failed count as seen, and are due again."""
+    marks = {table.name: lineage.mark(side.lake, table) for table in wanted}
+    seen = _load(side)
     due = [t for t in wanted if seen[t.name].version != marks[t.name][0] or seen[t.name].retry]
     if not due:
-        return None
+        return None, []
     now, written = dict(seen), result.rows_out
+    files = {table.name: sorted(_files(side, table, seen[table.name])) for table in due}
+    units = embed_units.plan(job, number, files)
+    ends = list(run_units(job, units, "embed"))
+    again = _told(ends, result)
     for table in due:
-        refusing = _embed_table(job, table, _files(job, table, seen[table.name]), result)
-        now[table.name] = _Seen(marks[table.name][0], frozenset(refusing))
+        now[table.name] = _Seen(marks[table.name][0], frozenset(again.get(table.name, ())))
     if now == seen and result.rows_out == written:  # the same texts were refused again
-        return None
-    _remember(job, now, {**_marks_of(job, now), **marks})
+        return None, ends
+    _remember(side, now, {**_marks_of(side, now), **marks})
     if result.rows_out > written:
-        tidy(job, VECTORS)
-    return {name: mark[0] for name, mark in marks.items()}
+        tidy(side, VECTORS)
+    return {name: mark[0] for name, mark in marks.items()}, ends
+
+
+def _told(ends: Sequence[Done], result: StepResult) -> dict[str, set[str]]:
+    """Add the counts of units to a step's. Returns files to look at again, by table."""
+    again: dict[str, set[str]] = {}
+    for done in ends:
+        told = done.result
+        if told is not None:
+            result.rows_in += told["rows"]
+            result.rows_out += told["written"]
+            result.rejected += told["rejected"]
+            result.tokens += told["tokens"]
+        for table, names in (done.unit.payload["files"] if told is None else told["refused"]).items():
+            again.setdefault(table, set()).update(names)
+    return again
 
 
 def embed_texts(job: Job, texts: pl.DataFrame) -> pl.DataFrame:
@@ -95,113 +130,16 @@ def embed_texts(job: Job, texts: pl.DataFrame) -> pl.DataFrame:
     buckets = wanted["tenant_bucket"].unique().to_list()
     held = vectors_of(job.lake, buckets, job.space, wanted)
     fresh = wanted.join(held, on="text_hash", how="anti", maintain_order="left")
-    made = [_vectors(job, rows)[0] for rows in fresh.iter_slices(job.policy.embed.batch_rows)]
+    made = [embed_units.vectors_made(job, rows)[0] for rows in fresh.iter_slices(job.policy.embed.batch_rows)]
     if not job.is_dry:
         for frame in made:
             tables.append(job.lake, VECTORS, frame)
     return pl.concat([held, *(frame.select("text_hash", "vector") for frame in made)])
 
 
-def _embed_table(job: Job, table: Table, files: frozenset[str], result: StepResult) -> set[str]:
-    """Embed the texts of some files of a table. Returns those that hold a refused text."""
-    refusing: set[str] = set()
-    with job.progress.task(f"embed {table.name}", _count(job, table, files)) as advance:
-        for pending, rows in _portions(job, table, files):
-            result.rows_in += rows
-            refusing |= _embed_portion(job, pending, result)
-            advance(rows)
-    return refusing
-
-
 def _files(job: Job, table: Table, seen: _Seen) -> frozenset[str]:
-    """Data files to look through: the new ones, and those with a text that was refused before.
-
-    A file that compaction has merged away since is among the new ones under its new name.
-    """
-    added = tables.added_files(job.lake, table, seen.version)
-    return added | (seen.retry & tables.data_files(job.lake, table)) if seen.retry else added
-
-
-def _count(job: Job, table: Table, files: frozenset[str]) -> int:
-    rows = tables.scan(job.lake, table, files=files).select(pl.len()).collect()
-    return int(rows.item())
-
-
-def _portions(job: Job, table: Table, files: frozenset[str]) -> Iterator[tuple[pl.DataFrame, int]]:
-    """Texts without a vector, about ``embed.batch_rows`` at once, and how many rows were looked at."""
-    waiting: list[pl.DataFrame] = []
-    seen = 0
-    for bucket in range(job.lake.buckets):
-        here = sorted(f for f in files if f"tenant_bucket={bucket}/" in f)
-        if not here:
-            continue
-        held = _held(job, bucket)
-        for name in here:
-            rows = tables.scan(job.lake, table, files=[name]).select(embedded_columns(table)).collect()
-            texts = hashed_texts(rows, table, job.policy.embed.max_text_chars)
-            texts = texts.select("tenant_id", "tenant_bucket", "text_hash", "embedding_text")
-            fresh = texts.unique("text_hash", keep="any").join(held, on="text_hash", how="anti")
-            held = pl.concat([held, fresh.select("text_hash")])
-            waiting.append(fresh.sort("tenant_id", "text_hash").with_columns(file=pl.lit(name)))
-            seen += rows.height
-            if sum(frame.height for frame in waiting) >= job.policy.embed.batch_rows:
-                yield pl.concat(waiting), seen
-                waiting, seen = [], 0
-    if waiting:
-        yield pl.concat(waiting), seen
-
-
-def _held(job: Job, bucket: int) -> pl.DataFrame:
-    """Hashes of texts of a bucket that have a vector in this job's space."""
-    vectors = tables.scan(job.lake, VECTORS, buckets=[bucket]).filter(pl.col("model_key") == job.space)
-    return vectors.select("text_hash").collect()
-
-
-def _embed_portion(job: Job, pending: pl.DataFrame, result: StepResult) -> set[str]:
-    """Embed and commit in batches, so a killed run keeps what it has done.
-
-    Returns:
-        Files that hold a refused text.
-    """
-    refusing: set[str] = set()
-    for rows in pending.iter_slices(job.policy.embed.batch_rows):
-        kept, refused, tokens = _vectors(job, rows)
-        result.tokens += tokens
-        result.rejected += refused.height
-        result.rows_out += kept.height
-        refusing |= set(refused["file"])
-        tables.append(job.lake, VECTORS, kept)
-    return refusing
-
-
-def _vectors(job: Job, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """Rows of texts as rows of ``schemas.VECTORS``, those the model refused, and tokens sent."""
-    done = job.embedder.embed(rows["embedding_text"].to_list())
-    if not job.is_dry:
-        job.spending.extend(
-            embedding_spending(job.embedder, rows["tenant_id"], rows["embedding_text"], done.tokens)
-        )
-    flat = pl.Series(done.vectors.ravel())
-    vectors = flat.reshape((rows.height, job.embedder.dimensions)).arr.to_list()
-    frame = rows.with_columns(
-        vector=vectors,
-        model_key=pl.lit(job.space),
-        dimensions=pl.lit(job.embedder.dimensions, pl.Int32),
-        embedded_at=pl.lit(job.as_of).cast(INSTANT),
-    )
-    is_refused = pl.int_range(pl.len()).is_in(sorted(done.refused))
-    return frame.filter(~is_refused), frame.filter(is_refused), done.tokens
-
-
-def embedding_spending(
-    embedder: Embedder, tenants: pl.Series, texts: pl.Series, tokens: int
-) -> list[Spending]:
-    """What embedding some texts took, by tenant; a model that is no service costs no money."""
-    price = embedder.input_price if isinstance(embedder, Priced) else None
-    return by_tenant(
-        tenants, texts, tokens, model_key=embedder.model_key, mode="local" if price is None else "live",
-        price=price or 0.0,
-    )  # fmt: skip
+    """Data files to look through: the new ones, and those with a text that was refused before."""
+    return tables.added_files(job.lake, table, seen.version, seen.retry)
 
 
 def state_key(job: Job, space: str) -> str:

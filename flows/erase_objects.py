@@ -11,7 +11,7 @@ import polars as pl
 from flows import erase_sharing
 from flows.erase_work import Work
 from flows.notes import hint
-from flows.retain_state import JOURNAL
+from flows.retain_journal import JOURNAL, left
 from lake.rights import requests, standing
 from lake.rights.requests import Request
 from lake.rights.subjects import salt, subject_hash
@@ -102,20 +102,23 @@ def batches(work: Work) -> dict[str, bytes]:
     return found
 
 
-def journal(work: Work) -> dict[str, bytes]:
+def journals(work: Work) -> dict[str, bytes]:
     """What a killed run of retention had still to derive anew, without owners that are gone or renewed."""
-    record = hint(work.job, JOURNAL)
-    owners = set(work.values("owner"))
-    rebuilt = record.get("rebuilt")
-    if not isinstance(rebuilt, list):
-        return {}
-    kept = [one for one in rebuilt if not (one[:1] == [work.tenant] and owners.intersection(one[1:2]))]
-    return {} if kept == rebuilt else {JOURNAL: json.dumps({**record, "rebuilt": kept}).encode()}
+    owners, found = set(work.values("owner")), {}
+    for key in (JOURNAL, *left(work.job)):
+        record = hint(work.job, key)
+        rebuilt = record.get("rebuilt")
+        if not isinstance(rebuilt, list):
+            continue
+        kept = [one for one in rebuilt if not (one[:1] == [work.tenant] and owners.intersection(one[1:2]))]
+        if kept != rebuilt:
+            found[key] = json.dumps({**record, "rebuilt": kept}).encode()
+    return found
 
 
 def drop_objects(work: Work) -> None:
     """Count, keep the counts, and take everything of this kind out."""
-    changed, dropped, records = instructions(work), files(work), {**batches(work), **journal(work)}
+    changed, dropped, records = instructions(work), files(work), {**batches(work), **journals(work)}
     closed = overtaken(work)
     given, members = erase_sharing.records(work)
     for name, number in (

@@ -23,6 +23,7 @@ from flows.erase_work import Work, work_of
 from flows.erase_working import count_working
 from flows.job import Job
 from lake import tables
+from lake.erasure.history import half_written
 from lake.erasure.removal import count, matching
 from lake.index import Generation, load_manifest
 from lake.index_record import readable_pointer
@@ -57,8 +58,20 @@ def verify(work: Work) -> None:
         left = rows_left(work, gone)
     judge = Judge(work, gone)
     left["sealed_text"] = judge.sealed_leaks()
-    found = read_back(work.lake, needles_of(work, gone), judge, kept=Kept(work), excepted=excepted(work))
+    halves = half_written(work.lake)
+    if halves:
+        left["half_written"] = halves
+    found = read_back(
+        work.lake,
+        needles_of(work, gone),
+        judge,
+        kept=Kept(work),
+        excepted=excepted(work),
+        shown=lambda total: work.job.progress.task("read files back", total, "files"),
+    )
     work.evidence["verification"] = _told(left, found)
+    if halves is None:
+        work.evidence["verification"]["half_written"] = "unknown"
     if any(left.values()):
         told = ", ".join(f"{name}: {rows}" for name, rows in left.items() if rows)
         raise CheckError(f"rows of the subject are still there ({told})", _OPEN)

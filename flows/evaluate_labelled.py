@@ -115,7 +115,7 @@ def run_labelled(
         progress: Where to show how far it is.
     """
     run = _Run(data, policy, embedder, wishes)
-    with progress.task("questions", len(data.questions)) as advance:
+    with progress.task("ask questions", len(data.questions), "questions") as advance:
         for number, batch in enumerate(batches(data)):
             run.batch(folder / f"lake-{number}", batch)
             advance(len(batch.questions))

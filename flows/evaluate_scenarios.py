@@ -76,7 +76,7 @@ def run_suite(folder: Path, suite: Suite, policy: Policy, embedder: Embedder, pr
     erased: list[str] = []
     built = landed(folder / "lake", chosen, embedder, [], suite.stages[0].night)
     for stage in suite.stages:
-        with progress.task(f"stage {stage.name}", len(stage.fresh) + len(stage.ask)) as advance:
+        with progress.task("ask a stage", len(stage.fresh) + len(stage.ask), "rows and questions") as advance:
             built.job = replace(built.job, as_of=stage.night)
             land(built, list(stage.rows))
             reader = Recall(built.job.lake, policy=chosen, embedder=embedder)

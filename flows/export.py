@@ -148,7 +148,7 @@ def _note(
 def _write(job: Job, held: HeldRows, request: Request, zipped: Package) -> dict[str, int]:
     """All files of the zip. Returns rows by file of ``data/``."""
     parts, counts = held.parts(), dict[str, int]()
-    with job.progress.task("export", len(parts) + 1) as advance:
+    with job.progress.task("export", len(parts) + 1, "parts") as advance:
         for part in parts:
             counts[part.name] = zipped.write_rows(f"data/{part.name}.json", part.columns, part.frames())
             advance(1)

@@ -3,6 +3,9 @@
 Health never fails a night. A night that changed something takes every measure and keeps it in the table of
 measures, for the trend, and in ``state/health.json``. One that changed nothing writes nothing: what was
 measured last is judged again by the thresholds in force, and only what time alone can worsen is measured.
+
+Of the audit chain a night reads what came since the event up to which the night before found it whole: that
+event's number and hash are kept, too. ``slowwave doctor`` and ``slowwave report health`` read all of it.
 """
 
 from __future__ import annotations
@@ -10,20 +13,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from flows.job import Job
 from flows.notes import hint
-from lake import tables, upkeep
+from lake import lineage, tables
 from lake.index_record import readable_pointer
 from transforms import ids
 from transforms.errors import SlowwaveError
 from transforms.health.checks import Check, check_of
 from transforms.health.remedies import MEASURES, TITLES
 from transforms.health.thresholds import CODES, UNKNOWN, Limit, Measure, as_counts, limits
-from transforms.schemas import EPISODES, FACTS, METRICS, RUNS
+from transforms.schemas import EPISODES, FACTS, METRICS
+
+if TYPE_CHECKING:
+    from flows.report_health_read import Sources
 
 STATE = "state/health.json"
 
@@ -43,11 +49,12 @@ def night_health(job: Job, *, is_changed: bool) -> dict[str, Any] | None:
     from flows.report_health import BREAKS, counts_of
 
     try:
-        checks = _measured(job) if is_changed else _remembered(job)
+        sources = _sources(job)
+        checks = _measured(sources) if is_changed else _remembered(job, sources)
         told = counts_of(checks)
         reasons = [f"{check.name}: {check.reason}" for check in checks if check.reason]
         if is_changed:
-            reasons += _kept(job, checks)
+            reasons += _kept(sources, checks)
     except SlowwaveError as error:
         return {**as_counts({}), "reason": str(error)}
     except BREAKS as error:
@@ -55,26 +62,35 @@ def night_health(job: Job, *, is_changed: bool) -> dict[str, Any] | None:
     return {**told, "reason": "; ".join(reasons)} if reasons else told
 
 
-def _measured(job: Job) -> tuple[Check, ...]:
-    from flows.report_health import taken
+def _sources(job: Job) -> Sources:
     from flows.report_health_read import Sources
 
-    return taken(Sources(job, job.policy.health.window_days))
+    held = hint(job, STATE).get("audited")
+    try:
+        checkpoint = (int(held["seq"]), str(held["hash"])) if isinstance(held, Mapping) else None
+    except (KeyError, TypeError, ValueError):
+        checkpoint = None
+    return Sources(job, job.policy.health.window_days, checkpoint)
 
 
-def _remembered(job: Job) -> tuple[Check, ...]:
+def _measured(sources: Sources) -> tuple[Check, ...]:
+    from flows.report_health import taken
+
+    return taken(sources)
+
+
+def _remembered(job: Job, sources: Sources) -> tuple[Check, ...]:
     """What the last night that changed something measured, and what gets worse by itself as it is now."""
     from flows.report_health import taken
-    from flows.report_health_read import Sources
     from flows.report_health_work import backlog, open_erasures
 
     record = hint(job, STATE)
     held = record.get("checks")
     if not isinstance(held, Mapping) or record.get("seen") != _seen(job):
-        return _measured(job)
+        return _measured(sources)
     if not all(isinstance(held.get(name), Mapping) for name in TITLES):  # what broke off is tried again
-        return _measured(job)
-    sources, known = Sources(job, job.policy.health.window_days), limits(job.policy.health)
+        return _measured(sources)
+    known = limits(job.policy.health)
     now = {one.name: one for one in taken(sources, {"backlog": backlog, "erasure": open_erasures})}
     return tuple(_judged(name, held[name], now.get(name), known) for name in TITLES)
 
@@ -82,7 +98,7 @@ def _remembered(job: Job) -> tuple[Check, ...]:
 def _seen(job: Job) -> dict[str, Any]:
     """What was measured: another job, or a night that was killed, may have left other rows since."""
     pointer = readable_pointer(job.lake)
-    versions = {table.name: tables.version(job.lake, table) for table in (EPISODES, FACTS)}
+    versions = {table.name: lineage.mark(job.lake, table)[0] for table in (EPISODES, FACTS)}
     return {**versions, "generation": pointer.generation if pointer else None}
 
 
@@ -100,15 +116,15 @@ def _judged(name: str, held: Mapping[str, Any], now: Check | None, known: Mappin
     return check_of(name, measures, known)
 
 
-def _kept(job: Job, checks: Sequence[Check]) -> list[str]:
+def _kept(sources: Sources, checks: Sequence[Check]) -> list[str]:
     """Keep the measures of a night. Returns what could not be kept, and why."""
     from flows.report_health import BREAKS
 
+    job = sources.job
     writes: dict[str, Callable[[], None]] = {
         "measures": lambda: _append(job, health_rows(job, checks)),
         "memory metrics": lambda: _append(job, _memory_metrics(job)),
-        "ledgers": lambda: _merge(job),
-        "state": lambda: _remember(job, checks),
+        "state": lambda: _remember(sources, checks),
     }
     faults = []
     for name, write in writes.items():
@@ -121,10 +137,13 @@ def _kept(job: Job, checks: Sequence[Check]) -> list[str]:
     return faults
 
 
-def _remember(job: Job, checks: Iterable[Check]) -> None:
-    """Leave the measures for the next night that changes nothing."""
+def _remember(sources: Sources, checks: Iterable[Check]) -> None:
+    """Leave the measures for the next night that changes nothing, and how far the audit chain is whole."""
+    job, chain = sources.job, sources.audited
+    is_whole = chain.broken is None and chain.head is not None
+    audited = {"seq": chain.head.seq, "hash": chain.head.hash} if is_whole and chain.head else None
     held = {c.name: {one.measure: one.value for one in c.findings} for c in checks if not c.reason}
-    record = {"checks": held, "seen": _seen(job)}
+    record = {"checks": held, "seen": _seen(job), "audited": audited}
     job.lake.storage.write(STATE, json.dumps(record, sort_keys=True).encode())
 
 
@@ -139,14 +158,6 @@ def _append(job: Job, rows: pl.DataFrame) -> None:
     from flows.metrics import unrecorded
 
     tables.append(job.lake, METRICS, unrecorded(job, rows))
-
-
-def _merge(job: Job) -> None:
-    """Merge the files of the ledgers that every night adds to."""
-    for table in (RUNS, METRICS):
-        if len(tables.data_files(job.lake, table)) > job.policy.health.ledger_files:
-            upkeep.compact(job.lake, table)
-            upkeep.vacuum(job.lake, table, job.policy.ingest.vacuum_after_hours)
 
 
 def health_rows(job: Job, checks: Iterable[Check]) -> pl.DataFrame:

@@ -89,7 +89,7 @@ def _ingest_source(job: Job, notes: Notes, file: _File, tally: Tally) -> None:
         _count_unchanged(done, tally)
         return
     before, left_before = tally.rows_in, Counter(tally.left_out)
-    with job.progress.task(f"ingest {source.file_name}", None) as advance:
+    with job.progress.task("ingest", None) as advance:
         try:
             for batch in _batches(source, job):
                 _take(job, file, batch, tally)

@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import polars as pl
 
 from flows.engine.config import EngineConfig
+from flows.engine.crew import Crew
 from flows.engine.recipe import Recipe
+from flows.progress_meter import COURSE, advancing, metered
+from flows.stopping import is_stop
 from lake import locks, tables
 from lake.faults import wrapped
 from lake.lake import Lake
@@ -32,10 +35,13 @@ from transforms.policy import Policy
 from transforms.schemas import COSTS, RUNS
 
 if TYPE_CHECKING:
+    from flows.retain_judged import Judged
     from lake.embedders.protocol import Embedder
 
 State = Literal["done", "unchanged", "failed"]
 LOCK = "nightly"
+INTERRUPTED = "interrupted"
+"""The error of a step that a signal stopped."""
 SCRATCH = "scratch"
 """Where a dry night copies the lake to, below the lake, so that whoever looks for what it holds finds it."""
 
@@ -43,17 +49,26 @@ SCRATCH = "scratch"
 class Progress(Protocol):
     """Where a long job says how far it is."""
 
-    def task(self, name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
-        """A bar for the block; call what it yields with the count of finished items."""
+    def task(
+        self, name: str, total: int | None, unit: str = "rows"
+    ) -> AbstractContextManager[Callable[[int], None]]:
+        """A task for the block; call what it yields with the count of finished items.
+
+        Args:
+            name: Of the task: no id, no name of a file, no content; it goes into logs.
+            total: How many there are to be, where that is known; None: it is not.
+            unit: What is counted, in the plural.
+        """
 
 
 class Silent:
-    """Progress that shows nothing."""
+    """Progress that shows nothing; where it stands is known all the same, for a run that is stopped."""
 
-    def task(self, name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+    @contextmanager
+    def task(self, name: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None]]:
         """See ``Progress.task``."""
-        del name, total
-        return nullcontext(lambda _: None)
+        with metered(name, total, unit) as meter:
+            yield advancing(meter)
 
 
 @dataclass(frozen=True)
@@ -72,8 +87,11 @@ class Job:
         make_previous: Builds the embedder that is being replaced, whose vectors and index are kept up
             beside; None: there is none.
         spending: What was embedded since the last step was recorded.
+        judged: Buckets that decay has judged in this run, by number, for retain to go on from: see
+            ``flows.retain_judged``.
         engine: Where its work units run.
         recipe: The job as plain data, for the workers of an engine; None: it runs in this process only.
+        crew: Its workers, while there are any.
     """
 
     lake: Lake
@@ -86,8 +104,10 @@ class Job:
     make_model: Callable[[], Model] | None = None
     make_previous: Callable[[], Embedder] | None = None
     spending: list[Spending] = field(default_factory=list, compare=False)
-    engine: EngineConfig = EngineConfig()
+    judged: dict[int, Judged] = field(default_factory=dict, compare=False)
+    engine: EngineConfig = field(default_factory=EngineConfig)
     recipe: Recipe | None = None
+    crew: Crew = field(default_factory=Crew, compare=False, repr=False)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -164,7 +184,7 @@ def peak_bytes() -> int:
 
 @contextmanager
 def step(job: Job, name: str) -> Iterator[StepResult]:
-    """Time a step and note its peak memory; one that fails goes into the runs ledger with its error."""
+    """Time a step and note its peak memory; one that fails or is stopped goes into the runs ledger."""
     result, start = StepResult(name, datetime.now(UTC)), time.perf_counter()
 
     def stop() -> None:
@@ -174,11 +194,13 @@ def step(job: Job, name: str) -> Iterator[StepResult]:
     try:
         yield result
         stop()
-    except SlowwaveError as error:
-        stop()
-        result.state = "failed"
-        with suppress(SlowwaveError):  # the fault may be that nothing can be written
-            record(job, result, error=error.code)
+        COURSE.steps.append(name)
+    except BaseException as error:
+        if isinstance(error, SlowwaveError) or (is_stop(error) and not job.is_dry):
+            stop()
+            result.state = "failed"
+            with suppress(SlowwaveError):  # the fault may be that nothing can be written
+                record(job, result, error=getattr(error, "code", INTERRUPTED))
         raise
 
 
@@ -187,7 +209,7 @@ def exclusive(job: Job) -> Iterator[None]:
     """One run at a time on a lake; a second one waits or declines, as ``run.on_busy`` says."""
     run = job.policy.run
     wait = run.busy_wait_seconds if run.on_busy == "wait" else 0.0
-    with locks.hold(job.lake, LOCK, wait):
+    with locks.hold(job.lake, LOCK, wait) as number, job.crew.employed(number):
         _clear_scratch(job.lake)
         yield
 
@@ -246,11 +268,17 @@ def taken_spending(job: Job) -> list[Spending]:
     return [*found, *(model.take_spending() if isinstance(model, Itemised) else [])]
 
 
+def hashed(one: Spending, key: bytes) -> Spending:
+    """The same spending without the tenant's id, by the lake's salt."""
+    return replace(one, tenant_id=tenant_hash(key, one.tenant_id), is_hashed=True)
+
+
 def _record_costs(job: Job, result: StepResult, run_id: str, spending: Sequence[Spending]) -> None:
     """Write the costs of a step, a row a tenant, model, task and mode; before its run, which names them."""
     if not spending:
         return
     key = salt(job.lake)
-    hashes = {tenant: tenant_hash(key, tenant) for tenant in {one.tenant_id for one in spending}}
-    rows = cost_rows(spending, hashes, run_id=run_id, step=result.name, as_of=job.as_of, at=result.started_at)
+    named = [one if one.is_hashed else hashed(one, key) for one in spending]
+    hashes = {one.tenant_id: one.tenant_id for one in named}
+    rows = cost_rows(named, hashes, run_id=run_id, step=result.name, as_of=job.as_of, at=result.started_at)
     tables.append(job.lake, COSTS, rows)

@@ -264,7 +264,8 @@ def run_rotate(job: Job, at: datetime, *, has_data: bool) -> dict[str, int]:
 
     keys = keys_of_lake(job.lake)
     with exclusive(job):
-        wrapped, held = rewrap(keys)
-        counts = {"wrapped": wrapped, "keys": held, "renewed": renew(keys) if has_data else 0}
+        wrapped, held = rewrap(keys, lambda total: job.progress.task("wrap keys", total, "keys"))
+        renewed = renew(keys, lambda total: job.progress.task("new keys", total, "keys")) if has_data else 0
+        counts = {"wrapped": wrapped, "keys": held, "renewed": renewed}
         audit.append(job.lake, "keys_rotated", at=at, counts=counts)
     return counts

@@ -1,8 +1,13 @@
-"""The landed part of ingest: segments that online writers left, into the tables, then removed."""
+"""The landed part of ingest: segments that online writers left, into the tables, then removed.
+
+On an object store every call that landed rows is a segment of its own, often of one row. So segments are
+read and parsed many at once; what is wrong with a line is still told of the segment that holds it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import orjson
 import polars as pl
@@ -12,23 +17,26 @@ from flows.job import Job
 from lake import landed_lines, landing, landing_rows
 from transforms import ids
 from transforms.readers.batch import refusals_frame
-from transforms.schemas import EPISODES, QUARANTINE
 
-SEGMENTS = 200
-"""Most segments of one commit; on an object store each may hold a single row."""
+SEGMENTS = 10_000
+"""Most segments of one commit: what a kill between the commit and the removal of the last of them makes
+ingest read again."""
+_AT_ONCE = 1_000
+"""Segments read before they are parsed together; one that is full holds a thousand times a row's bytes."""
+_AT_ONCE_BYTES = 32_000_000
 
 
 def ingest_landed(job: Job, tally: Tally) -> None:
     """Compact landed segments into the tables, then remove them."""
     keys = landing.seal(job.lake)
     buffer, done = Buffer(), list[str]()
-    with job.progress.task("ingest landed rows", len(keys) or None) as advance:
-        for key in keys:
-            _read_into(job, buffer, key, tally)
-            done.append(key)
-            if len(done) == SEGMENTS or buffer.is_full(job.policy.ingest):
+    with job.progress.task("ingest landed rows", len(keys), "segments") as advance:
+        for some in _read(job, keys):
+            _take(job, buffer, some, tally)
+            done += [key for key, _ in some]
+            if len(done) >= SEGMENTS or buffer.is_full(job.policy.ingest):
                 _settle(job, buffer, done, tally)
-            advance(1)
+            advance(len(some))
         _settle(job, buffer, done, tally)
 
 
@@ -41,17 +49,30 @@ def _settle(job: Job, buffer: Buffer, done: list[str], tally: Tally) -> None:
     done.clear()
 
 
-def _read_into(job: Job, buffer: Buffer, key: str, tally: Tally) -> None:
-    """Rows of one sealed segment into the buffer, and lines that are none into its quarantine."""
-    data = job.lake.storage.read(key)
-    if data is None:  # another ingest had it
-        return
-    lines = landed_lines.lines_of(data, is_sealed=True)
-    episodes, odd = landed_lines.segment_rows(lines, EPISODES, job.lake)
-    refused, odd_too = landed_lines.segment_rows(lines, QUARANTINE, job.lake)
-    torn = list((Counter(odd) | Counter(odd_too)).elements())
+def _read(job: Job, keys: Sequence[str]) -> Iterator[list[tuple[str, list[bytes]]]]:
+    """Keys and lines of segments, in order, in portions that are parsed at once; none of one that is gone."""
+    held: list[tuple[str, list[bytes]]] = []
+    held_bytes = rows = 0
+    for start in range(0, len(keys), _AT_ONCE):
+        some = keys[start : start + _AT_ONCE]
+        for key, data in zip(some, landing.read(job.lake, some), strict=True):
+            lines = landed_lines.lines_of(data, is_sealed=True) if data is not None else []
+            held.append((key, lines))
+            held_bytes += len(data or b"")
+            rows += len(lines)
+            if len(held) >= _AT_ONCE or held_bytes >= _AT_ONCE_BYTES or rows >= job.policy.ingest.commit_rows:
+                yield held
+                held, held_bytes, rows = [], 0, 0
+    if held:
+        yield held
+
+
+def _take(job: Job, buffer: Buffer, segments: Sequence[tuple[str, list[bytes]]], tally: Tally) -> None:
+    """Rows of sealed segments into the buffer, and lines that are none into its quarantine."""
+    lines = [line for _, held in segments for line in held]
+    episodes, refused, odd = landed_lines.rows_of(lines, job.lake)
     tally.rows_in += len(lines)
-    if shredded := len(lines) - episodes.height - refused.height - len(torn):
+    if shredded := len(lines) - episodes.height - refused.height - len(odd):
         tally.left_out["key_destroyed"] += shredded
     buckets = job.lake.buckets
     buffer.episodes.append(
@@ -62,9 +83,21 @@ def _read_into(job: Job, buffer: Buffer, key: str, tally: Tally) -> None:
     )
     tenants = refused["tenant_id"].fill_null("")
     buffer.quarantine.append(refused.with_columns(tenant_bucket=ids.tenant_buckets(tenants, buckets)))
-    rows = [_odd(line, key) for line in torn]
-    if rows:
+    if odd:
+        rows = list(_refusals(segments, odd))
         buffer.quarantine.append(to_quarantine(job, refusals_frame(rows), landing_rows.SOURCE))
+
+
+def _refusals(
+    segments: Sequence[tuple[str, list[bytes]]], odd: Sequence[bytes]
+) -> Iterator[dict[str, object]]:
+    """A refusal for each line that is no row, with the segment it lies in."""
+    waiting = Counter(odd)
+    for key, held in segments:
+        for line in held:
+            if waiting[line]:
+                waiting[line] -= 1
+                yield _odd(line, key)
 
 
 def _odd(line: bytes, key: str) -> dict[str, object]:

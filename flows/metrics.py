@@ -10,6 +10,7 @@ import polars as pl
 from flows import metrics_read as read
 from flows.job import Job
 from flows.metrics_read import Window
+from flows.retain_state import rows_by_bucket
 from lake import queries, tables
 from lake.rights import standing
 from lake.rights.subjects import salt, tenant_hash
@@ -141,7 +142,7 @@ def _recall_values(looked: Looked) -> pl.DataFrame:
 
 def _score_values(job: Job) -> pl.DataFrame:
     """How the retention scores of a sample of all memories are spread, by kind."""
-    rows = tables.scan(job.lake, EPISODES).select(pl.len()).collect().item()
+    rows = sum(rows_by_bucket(job.lake, EPISODES).values())
     ratio = min(1.0, job.policy.metrics.score_rows / max(rows, 1))
     frames = [scored(job, bucket, ratio) for bucket in range(job.lake.buckets)]
     both = pl.concat(frames)

@@ -8,9 +8,8 @@ source any more.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
@@ -19,14 +18,12 @@ from flows.job import Job
 from lake import revisions, tables
 from lake.revisions import Changes, Writer
 from transforms.owners import owner_expr
-from transforms.schemas import DERIVED, EPISODES, FORGOTTEN, Table
+from transforms.schemas import EPISODES, FORGOTTEN, Table
 from transforms.scopes import PATTERNS_OWNER, is_copy
 
-SLICE_ROWS = 100_000
-"""New episodes of a bucket above this are taken in slices of whole owners."""
-LIGHT_ROWS = 1_000_000
-"""Buckets go together up to so many episodes, new and old, about 200 bytes each."""
-_BUCKET = re.compile(r"tenant_bucket=(\d+)/")
+WHOLE_ROWS = 60_000
+"""Episodes of the owners with news that are read once and kept, about 1 KB each; of more the ones that are
+asked for are read each time."""
 OWNER = ["tenant_id", "owner"]
 SESSION = [*OWNER, "session_id"]
 _LIGHT = [
@@ -81,8 +78,10 @@ class Portion:
         writer: Takes up what changes.
         buckets: Tenant buckets.
         part: Which slice of their owners, and of how many.
+        owners: ``tenant_id`` and ``owner`` of those that have news; None in a complete run: all.
         light: All episodes of these owners without their texts, with ``owner``.
         fresh: The new ones whole, with ``owner``; injected context is not among them.
+        whole: All episodes of these owners whole; None where they are too many.
     """
 
     job: Job
@@ -90,8 +89,11 @@ class Portion:
     writer: Writer
     buckets: tuple[int, ...]
     part: tuple[int, int]
+    owners: pl.DataFrame | None
     light: pl.DataFrame
     fresh: pl.DataFrame
+    whole: pl.DataFrame | None
+    _stood: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def episodes(self, keys: pl.DataFrame) -> pl.DataFrame:
         """Whole episodes that match the keys on all of their columns, with ``owner``; never injected.
@@ -100,12 +102,14 @@ class Portion:
             keys: Some columns of ``light``; null matches null.
         """
         wanted = self.light.join(keys, on=keys.columns, how="semi", nulls_equal=True)
-        if wanted.height == self.fresh.height and self.scope.is_complete:
-            return self.fresh
+        if self.whole is not None:
+            if wanted.height == self.light.height:
+                return self.whole
+            return self.whole.join(wanted, on="episode_id", how="semi", maintain_order="left")
         months = wanted["month"].unique().to_list()
         rows = tables.scan(self.job.lake, EPISODES, buckets=self.buckets, months=months)
-        found = rows.join(wanted.lazy().select("episode_id", "owner"), on="episode_id", how="inner")
-        return found.collect(engine="streaming").sort("episode_id")
+        rows = rows.filter(pl.col("episode_id").is_in(wanted["episode_id"].implode()))
+        return rows.with_columns(owner_expr()).collect(engine="streaming").sort("episode_id")
 
     @cached_property
     def sessions(self) -> pl.DataFrame:
@@ -126,6 +130,8 @@ class Portion:
         rows = tables.scan(self.job.lake, FORGOTTEN, buckets=self.buckets).with_columns(owner_expr())
         mine = rows.filter(pl.col("owner").is_not_null(), in_part(OWNER, *self.part))
         found = mine.select("episode_id", *SESSION).collect().unique("episode_id")
+        if self.owners is not None:
+            found = found.join(self.owners, on=OWNER, how="semi")
         return self.scope.of_owners(found).join(self.light, on="episode_id", how="anti")
 
     @cached_property
@@ -138,18 +144,33 @@ class Portion:
 
         Args:
             table: A revisioned table that has ``tenant_id`` and ``owner``.
-            keys: The units by columns that no revision changes; a complete run speaks for all of the
-                portion's owners.
+            keys: The units by columns that no revision changes, of owners with news; a complete run speaks
+                for all of the portion's owners.
         """
-        units = None if self.scope.is_complete else keys
-        held = revisions.latest(self.job.lake, table, buckets=self.buckets, keys=units)
-        # Patterns of several tenants are derived of no episodes: flows.global_patterns speaks for them.
-        mine = held.filter(in_part(OWNER, *self.part), pl.col("owner") != PATTERNS_OWNER)
-        return self.scope.of_owners(mine)
+        held = self._stood.get(table.name)
+        if held is None:
+            held = self._stood[table.name] = self._latest(table)
+        if self.scope.is_complete:
+            return held
+        return held.join(keys, on=keys.columns, how="semi", nulls_equal=True, maintain_order="left")
 
     def revise(self, table: Table, keys: pl.DataFrame, after: pl.DataFrame) -> Changes:
         """Take up what a derivation of some units comes to."""
         return self.writer.revise(table, self.before(table, keys), after)
+
+    def _latest(self, table: Table) -> pl.DataFrame:
+        """What stood before the portion of all its owners, removed rows among it."""
+        held = revisions.latest(self.job.lake, table, buckets=self.buckets, keys=self.owners, where=self.mine)
+        # Patterns of several tenants are derived of no episodes: flows.global_patterns speaks for them.
+        return self.scope.of_owners(held.filter(pl.col("owner") != PATTERNS_OWNER))
+
+    @cached_property
+    def mine(self) -> pl.Expr:
+        """Of rows with ``tenant_id`` and ``owner``: the portion's, and few others; for reading files."""
+        named = self.scope.owners if self.owners is None else self.owners
+        if named is None:
+            return in_part(OWNER, *self.part)
+        return pl.all_horizontal(pl.col(name).is_in(named[name].unique().implode()) for name in OWNER)
 
 
 def in_part(keys: Sequence[str], part: int, parts: int) -> pl.Expr:
@@ -159,72 +180,67 @@ def in_part(keys: Sequence[str], part: int, parts: int) -> pl.Expr:
     return pl.concat_str(pl.col(name).fill_null("") for name in keys).hash(0) % parts == part
 
 
-def portions(job: Job, scope: Scope, writer: Writer) -> Iterator[Portion]:
-    """Every portion that has something to do; small buckets go together, large ones are cut."""
-    waiting: list[int] = []
-    light, fresh = _light(job, [], scope), _fresh(job, [], scope)
-    for bucket in _due(job, scope):
-        more = _light(job, [bucket], scope), _fresh(job, [bucket], scope)
-        if waiting and (
-            fresh.height + more[1].height > SLICE_ROWS or light.height + more[0].height > LIGHT_ROWS
-        ):
-            yield from _cut(job, scope, writer, waiting, light, fresh)
-            waiting, light, fresh = [], light.clear(), fresh.clear()
-        waiting.append(bucket)
-        light, fresh = pl.concat([light, more[0]]), pl.concat([fresh, more[1]])
-    if waiting:
-        yield from _cut(job, scope, writer, waiting, light, fresh)
+def portion_of(
+    job: Job, scope: Scope, writer: Writer, buckets: Sequence[int], part: tuple[int, int] = (0, 1)
+) -> Portion:
+    """Read a portion.
 
-
-def _cut(
-    job: Job, scope: Scope, writer: Writer, buckets: list[int], light: pl.DataFrame, fresh: pl.DataFrame
-) -> Iterator[Portion]:
-    parts = max(-(-fresh.height // SLICE_ROWS), 1)
-    for part in range(parts):
-        mine = in_part(OWNER, part, parts)
-        yield Portion(
-            job, scope, writer, tuple(buckets), (part, parts), light.filter(mine), fresh.filter(mine)
-        )
-
-
-def _due(job: Job, scope: Scope) -> list[int]:
-    """Buckets that have a new or a newly ripe episode; for a complete run all that hold anything."""
-    if scope.owners is not None:
-        return sorted({job.lake.bucket(tenant) for tenant in scope.owners["tenant_id"]})
+    Args:
+        job: The run.
+        scope: What it looks at.
+        writer: Takes up what changes.
+        buckets: Tenant buckets.
+        part: Which slice of their owners, and of how many.
+    """
+    held = _owned(tables.scan(job.lake, EPISODES, buckets=buckets), scope, part)
+    place = tuple(buckets), part
     if scope.is_complete:
-        return sorted(_buckets_of(job, EPISODES).union(*(_buckets_of(job, table) for table in DERIVED)))
-    found = {int(match[1]) for name in scope.files or () if (match := _BUCKET.search(name))}
+        fresh = held.collect(engine="streaming").sort("episode_id")
+        # Where text is sealed, an episode whose key was destroyed is among the light ones only.
+        is_sealed = job.lake.encryption is not None
+        light = held.select(*_LIGHT, "owner").collect() if is_sealed else fresh.select(*_LIGHT, "owner")
+        return Portion(job, scope, writer, *place, None, light, fresh, fresh)
+    news = _owned(tables.scan(job.lake, EPISODES, buckets=buckets, files=scope.files), scope, part)
+    fresh = news.collect(engine="streaming").sort("episode_id")
+    owners = pl.concat([fresh.select(OWNER), _ripening(job, scope, *place)]).unique()
+    theirs = held.filter(_may_be_of(owners)).join(owners.lazy(), on=OWNER, how="semi")
+    light = theirs.select(*_LIGHT, "owner").collect()
+    whole = theirs.collect(engine="streaming").sort("episode_id") if light.height <= WHOLE_ROWS else None
+    return Portion(job, scope, writer, *place, owners, light, fresh, whole)
+
+
+def _ripening(job: Job, scope: Scope, buckets: tuple[int, ...], part: tuple[int, int]) -> pl.DataFrame:
+    """Owners of episodes that have reached the age of summaries."""
     after, until = scope.ripe
-    if until > after:
-        months = pl.select(
-            pl.datetime_range(
-                pl.from_epoch(pl.lit(after), "us").dt.month_start(), pl.from_epoch(pl.lit(until), "us"), "1mo"
-            ).dt.strftime("%Y-%m")
-        ).to_series()
-        rows = tables.scan(job.lake, EPISODES, months=months.to_list()).filter(_is_ripe(scope))
-        found |= set(rows.select("tenant_bucket").unique().collect().to_series())
-    return sorted(found)
+    if until <= after:
+        return EPISODES.empty().with_columns(owner_expr()).select(OWNER)
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets, months=months_between(after, until))
+    return _owned(rows.filter(_is_ripe(scope)), scope, part).select(OWNER).unique().collect()
 
 
-def _buckets_of(job: Job, table: Table) -> set[int]:
-    return {int(m[1]) for name in tables.data_files(job.lake, table) if (m := _BUCKET.search(name))}
+def months_between(after: int, until: int) -> list[str]:
+    """Months from an instant to another, ``YYYY-MM``; both in microseconds since 1970."""
+    first, last = (pl.from_epoch(pl.lit(instant), "us") for instant in (after, until))
+    months = pl.datetime_range(first.dt.month_start(), last, "1mo")
+    return pl.select(months.dt.strftime("%Y-%m")).to_series().to_list()
 
 
-def _light(job: Job, buckets: list[int], scope: Scope) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=buckets).select(_LIGHT)
-    return _owned(rows, scope).collect()
+def _may_be_of(owners: pl.DataFrame) -> pl.Expr:
+    """Of episodes: those of some owners and few others, told by columns that files keep as dictionaries."""
+    users = owners["owner"].filter(owners["owner"].str.starts_with("user:")).str.slice(len("user:"))
+    agents = owners["owner"].filter(owners["owner"].str.starts_with("agent:")).str.slice(len("agent:"))
+    is_named = pl.col("user_id").is_in(users.unique().implode())
+    is_agent = pl.col("user_id").is_null() & pl.col("agent_id").is_in(agents.unique().implode())
+    return pl.col("tenant_id").is_in(owners["tenant_id"].unique().implode()) & (is_named | is_agent)
 
 
-def _fresh(job: Job, buckets: list[int], scope: Scope) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=buckets, files=scope.files if buckets else None)
-    return _owned(rows, scope).collect(engine="streaming").sort("episode_id")
-
-
-def _owned(rows: pl.LazyFrame, scope: Scope) -> pl.LazyFrame:
+def _owned(rows: pl.LazyFrame, scope: Scope, part: tuple[int, int]) -> pl.LazyFrame:
     """Rows that something may be derived of, with ``owner``; of a copy that was shared nothing is."""
     mine = rows.filter(~pl.col("is_injected"), ~is_copy()).with_columns(owner_expr())
-    mine = mine.filter(pl.col("owner").is_not_null())
-    return mine if scope.owners is None else mine.join(scope.owners.lazy(), on=OWNER, how="semi")
+    mine = mine.filter(pl.col("owner").is_not_null(), in_part(OWNER, *part))
+    if scope.owners is None:
+        return mine
+    return mine.filter(_may_be_of(scope.owners)).join(scope.owners.lazy(), on=OWNER, how="semi")
 
 
 def _is_ripe(scope: Scope) -> pl.Expr:

@@ -1,7 +1,7 @@
 """Prefect as a thin shell: the plain jobs as flows, for schedules, retries and a page to look at.
 
-With ``flows.prefect_steps`` the only module that imports Prefect; the command line runs the same jobs
-without it.
+With ``flows.prefect_steps`` and ``flows.prefect_progress`` the only module that imports Prefect; the command
+line runs the same jobs without it.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
 """What every Prefect flow is made of: a call's options, steps as tasks with retries, a summary artifact.
 
-With ``flows.prefect_flows`` the only module that imports Prefect. What reaches Prefect's database outlives
-an erasure in the lake, so states, logs, results and artifacts hold counts, names of reasons and ids of
-generations, never content and never the id of a person.
+With ``flows.prefect_flows`` and ``flows.prefect_progress`` the only module that imports Prefect. What reaches
+Prefect's database outlives an erasure in the lake, so states, logs, results and artifacts hold counts, names
+of reasons and ids of generations, never content and never the id of a person.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from traceback import extract_tb
 from typing import Any, Literal
 
 from prefect import get_run_logger, task
@@ -28,17 +26,21 @@ from flows.config import Config, SourceConfig
 from flows.consolidate import run_consolidate
 from flows.decay import run_decay
 from flows.embed import run_embed
+from flows.engine.units import UnitsError
 from flows.erase_night import Erasures, resume_step
 from flows.global_patterns import NAME, is_needed, run_global_patterns
 from flows.health_night import night_health
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, step
 from flows.markdown import manifest_markdown
-from flows.nightly import Night
+from flows.nightly import Night, UnfinishedError, failed_step
+from flows.prefect_progress import run_progress
 from flows.publish import run_publish
 from flows.retain import run_retain
 from flows.rights import resume_open as resume_requests
 from flows.setup import config_of, configured_sources, defaults_of, job_of
+from flows.upkeep_night import keep
+from flows.without_content import without_content
 from lake.index_record import readable_pointer
 from lake.rights import requests
 from lake.sources import Source, open_sources
@@ -73,7 +75,7 @@ def run_plan(
     """
     try:
         config = config_of(options)
-        job = _with_busy(job_of(options, config), on_busy)
+        job = replace(_with_busy(job_of(options, config), on_busy), progress=run_progress(config.policy))
         run = Run(job, options, config)
         with exclusive(job):
             steps = list(plan(run))
@@ -85,6 +87,7 @@ def run_plan(
                 night = run.with_health(night)
         for erasures in run.resumed:
             erasures.require_done()
+        run.require_units()
     except BusyError as error:
         return Cancelled(message=_told(error))
     except SlowwaveError as error:
@@ -124,7 +127,7 @@ def run_health(options: argparse.Namespace, out: str | None) -> Manifest | State
 
     try:
         job = job_of(options)
-        with _without_content():
+        with without_content():
             report = run_report_health(job, Path(out)) if out else health(job)
     except SlowwaveError as error:
         return Failed(message=_told(error))
@@ -180,6 +183,7 @@ class Run:
     config: Config
     skipped: Counter[str] = field(default_factory=Counter)
     resumed: list[Erasures] = field(default_factory=list)
+    failures: list[UnitsError] = field(default_factory=list)
 
     def erasures(self) -> Iterator[StepResult]:
         """Complete the erasures that are open; no step where none is."""
@@ -226,17 +230,33 @@ class Run:
         return self._step("publish", lambda: run_publish(self.job, force=force))
 
     def with_health(self, night: Night) -> Night:
-        """The night with the health of the lake after it."""
+        """The night with the health of the lake after it, and the upkeep of its files."""
         is_changed = not night.is_unchanged or night.erasures is not None
-        with _without_content():
-            return replace(night, health=night_health(self.job, is_changed=is_changed))
+        with without_content():
+            done = replace(night, health=night_health(self.job, is_changed=is_changed))
+            keep(self.job)
+            return done
 
     def _step(self, name: str, body: Callable[[], StepResult]) -> StepResult:
         run = self.job.policy.run
         named = _task.with_options(
             name=name, retries=run.step_retries, retry_delay_seconds=run.step_retry_seconds
         )
-        return named(body)
+        began = datetime.now(UTC)
+        try:
+            return named(body)
+        except UnitsError as error:  # the task has failed; what else the run has to do goes on
+            self.failures.append(error)
+            return failed_step(name, began, error)
+
+    def require_units(self) -> None:
+        """Fail the run where units failed.
+
+        Raises:
+            UnfinishedError: They did.
+        """
+        if self.failures:
+            raise self.failures[0] if len(self.failures) == 1 else UnfinishedError(self.failures, Night([]))
 
     def _sources(self) -> Iterator[tuple[Source, Defaults]]:
         """The call's sources, else the configured ones."""
@@ -264,7 +284,7 @@ def _is_transient(task: object, run: object, state: State[Any]) -> bool:
 @task(persist_result=False, cache_policy=NO_CACHE, retry_condition_fn=_is_transient)
 def _task(body: Callable[[], StepResult]) -> StepResult:
     """One step, told in counts."""
-    with _without_content():
+    with without_content():
         result = body()
     get_run_logger().info("%s", _line(result.as_dict()))
     return result
@@ -273,22 +293,3 @@ def _task(body: Callable[[], StepResult]) -> StepResult:
 def _line(step: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{key} {step[key]}" for key in ("rows_in", "rows_out", "rejected", "duplicates"))
     return f"{step['name']} {step['state']}: {counts}, seconds {step['seconds']}"
-
-
-@contextmanager
-def _without_content() -> Iterator[None]:
-    """Let only our own messages out: a library's may quote a row, and Prefect keeps tracebacks."""
-    try:
-        yield
-    except SlowwaveError as error:
-        raise error from None
-    except Exception as error:
-        if os.environ.get("SLOWWAVE_TRACEBACK"):
-            raise
-        place = extract_tb(error.__traceback__)[-1]
-        fault = SlowwaveError(
-            f"unexpected {type(error).__name__} in {Path(place.filename).name}, line {place.lineno}",
-            "Run the job by slowwave with SLOWWAVE_TRACEBACK=1 and report what it prints.",
-        )
-        fault.code = "internal"
-        raise fault from None

@@ -1,39 +1,42 @@
-"""Progress bars on standard error."""
+"""Which way a run shows how far it is: bars on a terminal, lines in a log, or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+import sys
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
+from flows.job import Progress, Silent
+from transforms.errors import UsageError
+
+KINDS = ("auto", "bars", "lines", "none")
 
 
-class Bars:
-    """One bar a task, left standing when it is done."""
+def progress_of(kind: str, every_seconds: float, *, is_json: bool) -> Progress:
+    """The progress of a call, on standard error.
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
+    Args:
+        kind: One of ``KINDS``. ``auto``: nothing beside JSON, else bars on a terminal, else lines.
+        every_seconds: Between two lines of a task.
+        is_json: Whether the call prints JSON, which a program reads.
 
-    @contextmanager
-    def task(self, name: str, total: int | None) -> Iterator[Callable[[int], None]]:
-        """See ``flows.job.Progress.task``."""
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )
-        with RichProgress(*columns, console=self._console) as bars:
-            bar = bars.add_task(name.ljust(28), total=total)
-            done = 0
+    Raises:
+        UsageError: There is no such kind.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"no progress {kind}", f"Use one of {', '.join(KINDS)}.")
+    if kind == "auto":
+        kind = "none" if is_json else "bars" if _is_terminal() else "lines"
+    if kind == "bars":
+        from flows.progress_bars import Bars
 
-            def advance(count: int) -> None:
-                nonlocal done
-                done += count
-                bars.update(bar, advance=count)
+        return Bars()
+    if kind == "lines":
+        from flows.progress_lines import lines
 
-            yield advance
-            bars.update(bar, total=done, completed=done)
+        return lines(every_seconds)
+    return Silent()
+
+
+def _is_terminal() -> bool:
+    """Whether standard error is a terminal that can draw a line anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")

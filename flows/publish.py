@@ -8,16 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from flows.job import Job, StepResult, record, step
+from flows.publish_build import Made, build
 from flows.publish_twins import drop_twins, end_replacements, kept_twins
-from flows.published import frames, inputs_of, large_scopes, served_counts, versions_in
-from lake.index import Generation, Manifest, Pointer, load_manifest, read_pointer, write_pointer
-from lake.index_background import measured
-from lake.index_build import Builder, generations, remove_generation
-from lake.index_checks import Check, calibrated, run_checks
+from flows.published import inputs_of, versions_in
+from lake.index import Manifest, Pointer, load_manifest, read_pointer, write_pointer
+from lake.index_build import generations, remove_generation
 from lake.index_probe import probed
 from lake.index_record import is_generation, number_of
-from transforms.derived_memories import PUBLISHED
-from transforms.errors import CheckError, LakeError, SlowwaveError, UsageError
+from transforms.errors import LakeError, SlowwaveError, UsageError
 
 
 def run_publish(job: Job, *, force: bool = False) -> StepResult:
@@ -47,10 +45,9 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
             else:
                 result.state = "unchanged"
         else:
-            served = served_counts(job)
-            built = _built(due, pointer, _expected(served), keep_strays=is_damaged)
-            _switch(job, pointer, built, keep_strays=is_damaged)
-            _tell(job, result, built, served)
+            built = _built(due, pointer, is_whole=force, keep_strays=is_damaged)
+            _switch(job, pointer, [made.manifest for made in built], keep_strays=is_damaged)
+            _tell(job, result, built)
         if ended:
             result.detail["retired_models"] = ended
     record(job, result, read=versions_in(wanted[0][1]))
@@ -59,7 +56,6 @@ def run_publish(job: Job, *, force: bool = False) -> StepResult:
 
 Side = tuple[Job, dict[str, Any]]
 """A job of one model, and what its generation is made of."""
-Built = list[tuple[Manifest, list[Check]]]
 
 
 def _due(wanted: Sequence[Side], pointer: Pointer | None, *, force: bool) -> list[Side]:
@@ -71,14 +67,15 @@ def _due(wanted: Sequence[Side], pointer: Pointer | None, *, force: bool) -> lis
     return [side for side in wanted[1:] if not _is_twin_current(*side, pointer)]
 
 
-def _built(due: Sequence[Side], pointer: Pointer | None, expected: int, *, keep_strays: bool) -> Built:
+def _built(due: Sequence[Side], pointer: Pointer | None, *, is_whole: bool, keep_strays: bool) -> list[Made]:
     """Every generation that is due; where one fails its checks none is left."""
-    done: Built = []
+    done: list[Made] = []
     names: list[str] = []
     try:
         for side, inputs in due:
             names.append(_next_name(side, pointer, names, keep_strays=keep_strays))
-            done.append(_build(side, names[-1], inputs, expected))
+            source = None if is_whole else _source(side, due[0][0], pointer)
+            done.append(build(side, names[-1], inputs, source))
     except SlowwaveError:
         for name in names:
             remove_generation(due[0][0].lake, name)
@@ -86,17 +83,29 @@ def _built(due: Sequence[Side], pointer: Pointer | None, expected: int, *, keep_
     return done
 
 
-def _tell(job: Job, result: StepResult, built: Built, served: dict[str, int]) -> None:
+def _source(side: Job, first: Job, pointer: Pointer | None) -> Manifest | None:
+    """The live generation of a model, where it can be read."""
+    if pointer is None:
+        return None
+    name = pointer.twin(side.space) or (pointer.generation if side.space == first.space else None)
+    try:
+        return probed(side.lake, name).manifest if name else None
+    except LakeError:
+        return None
+
+
+def _tell(job: Job, result: StepResult, built: Sequence[Made]) -> None:
     """What was published; the generation of the model that is being replaced among it."""
-    manifest, checks = built[0]
-    twins = [one.generation for one, _ in built if one.space != job.space]
-    result.rows_in = result.rows_out = manifest.rows
+    first = built[0]
+    twins = [made.manifest.generation for made in built if made.manifest.space != job.space]
+    result.rows_in = result.rows_out = first.manifest.rows
     result.generation = str(_live(job))
     result.detail = {
         "generation": result.generation,
-        **_withheld(served),
-        **_derived(served),
-        "checks": {c.name: c.detail for c in checks},
+        **first.told(),
+        **first.served.withheld(),
+        **first.served.derived(),
+        "checks": {c.name: c.detail for c in first.checks},
         **({"previous_model": twins[0]} if twins else {}),
     }
 
@@ -104,21 +113,6 @@ def _tell(job: Job, result: StepResult, built: Built, served: dict[str, int]) ->
 def _live(job: Job) -> str | None:
     pointer = read_pointer(job.lake)
     return None if pointer is None else pointer.generation
-
-
-def _expected(served: dict[str, int]) -> int:
-    """Rows a generation must hold."""
-    return served["live"] + sum(_derived(served).values())
-
-
-def _derived(served: dict[str, int]) -> dict[str, int]:
-    return {table.name: served[table.name] for table in PUBLISHED}
-
-
-def _withheld(served: dict[str, int]) -> dict[str, int]:
-    """Landed rows that are not served, by why."""
-    always = {key: served[key] for key in ("expired", "injected")}
-    return always | ({"dropped": served["dropped"]} if served["dropped"] else {})
 
 
 def run_rollback(job: Job) -> Pointer:
@@ -205,59 +199,15 @@ def _held(job: Job) -> set[str]:
     return {name for name in generations(job.lake) if is_generation(name)}
 
 
-def _build(job: Job, name: str, inputs: dict[str, Any], expected: int) -> tuple[Manifest, list[Check]]:
-    """Write, calibrate and check a generation of as many rows as expected.
-
-    Raises:
-        CheckError: A check failed.
-    """
-    dimensions, policy = job.embedder.dimensions, job.policy.publish
-    builder = Builder(job.lake, name, dimensions, large_scopes(job))
-    with job.progress.task("publish", expected) as advance:
-        entries = builder.write(frames(job, advance))
-    draft = Manifest(
-        name,
-        job.space,
-        dimensions,
-        builder.rows,
-        job.as_of.isoformat(),
-        tuple(entries),
-        inputs,
-        builder.next_expiry_at.isoformat() if builder.next_expiry_at else None,
-    )
-    with job.progress.task("check", None):
-        manifest = calibrated(Generation(job.lake, draft), policy, job.as_of)
-        generation = Generation(job.lake, manifest)
-        checks = run_checks(
-            generation, policy=policy, as_of=job.as_of, expected_rows=expected, expected_space=job.space
-        )
-        background, floor = measured(generation, job.embedder)
-    checks.append(floor)
-    failed = [check for check in checks if not check.passed]
-    if failed:
-        told = "; ".join(f"{check.name}: {check.detail}" for check in failed)
-        raise CheckError(
-            f"the new index failed its checks, the old one stays live: {told}",
-            next((check.remedy for check in failed if check.remedy), "See docs/data-engineers.md, Publish."),
-        )
-    finished = replace(
-        manifest,
-        checks={c.name: c.detail for c in checks},
-        background={name: one.as_dict() for name, one in background.items()},
-    )
-    job.lake.storage.write(f"index/{name}/manifest.json", finished.dumps())
-    return finished, checks
-
-
-def _switch(job: Job, pointer: Pointer | None, built: Built, *, keep_strays: bool) -> None:
+def _switch(job: Job, pointer: Pointer | None, built: Sequence[Manifest], *, keep_strays: bool) -> None:
     """Make what was built live in one write, then drop what it replaces.
 
     That is what was rolled back from, what is older than the kept ones, and twins of models that are no
     longer configured.
     """
     before = pointer.history[: pointer.history.index(pointer.generation) + 1] if pointer else ()
-    mine = [manifest.generation for manifest, _ in built if manifest.space == job.space]
-    twins = {manifest.space: manifest.generation for manifest, _ in built if manifest.space != job.space}
+    mine = [manifest.generation for manifest in built if manifest.space == job.space]
+    twins = {manifest.space: manifest.generation for manifest in built if manifest.space != job.space}
     name = mine[0] if mine else before[-1]
     history = [*before, *mine][-job.policy.publish.keep_generations :]
     held = kept_twins(job, pointer)

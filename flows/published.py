@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -12,11 +13,9 @@ from flows.job import Job
 from flows.portions import in_part
 from lake import lineage, revisions, tables
 from lake.crypto import shelf
-from lake.index import scope_hash
 from lake.rights import standing
 from lake.rights.subjects import salt
 from lake.vectors import vectors_of
-from transforms import retention
 from transforms.derived_memories import PUBLISHED, derived_memories, hashed, live_rows
 from transforms.embedding import with_text_hash
 from transforms.forgetting.access import fold
@@ -30,15 +29,20 @@ from transforms.summaries.summarise import dropped
 SLICE_ROWS = 100_000
 SLICE_CHARS = 100_000_000
 """A bucket above either is read in slices of whole users, to bound memory."""
+FRAME_ROWS = 10_000
+"""Rows of a frame, about 3 KB each with their vector."""
 _USER = ["tenant_id", "user_id"]
-_SOURCES: tuple[Table, ...] = (EPISODES, VECTORS, *PUBLISHED, RECALLS)
+SOURCES: tuple[Table, ...] = (EPISODES, VECTORS, *PUBLISHED, RECALLS)
+"""What a generation is made of."""
+Finder = Callable[[int, pl.DataFrame], pl.DataFrame]
+"""From a bucket and a column ``text_hash`` to ``text_hash`` and ``vector``, each hash once."""
 
 
 def inputs_of(job: Job) -> dict[str, Any]:
     """What a generation depends on; the same inputs need no new one."""
     sections = ("retention", "decay", "embed", "publish", "summaries")
     policy = {name: getattr(job.policy, name).model_dump(mode="json") for name in sections}
-    marks = {table.name: lineage.mark(job.lake, table) for table in _SOURCES}
+    marks = {table.name: lineage.mark(job.lake, table) for table in SOURCES}
     destroyed = shelf.destroyed_mark(job.lake.keys.storage) if job.lake.keys is not None else ""
     return {
         **({"keys": destroyed} if destroyed else {}),
@@ -66,68 +70,43 @@ def _digest(job: Job) -> str:
 
 def versions_in(inputs: dict[str, Any]) -> dict[str, int]:
     """Version of each table that a generation was built from."""
-    return {table.name: inputs[table.name] for table in _SOURCES}
+    return {table.name: inputs[table.name] for table in SOURCES}
 
 
-def large_scopes(job: Job) -> list[str]:
-    """Hashes of the scopes that get a table of their own."""
-    scopes = tables.scan(job.lake, EPISODES).group_by("tenant_id", "user_id").len()
-    large = scopes.filter(pl.col("len") > job.policy.publish.large_scope_rows).collect()
-    return sorted(scope_hash(tenant, user) for tenant, user, _ in large.iter_rows())
-
-
-def served_counts(job: Job) -> dict[str, int]:
-    """Rows that must be served, are expired, injected or dropped for their summary.
-
-    Counted without the code that builds them.
-    """
-    wishes = wishes_of(job)
-    expiry = retention.expiry_expr(job.policy.retention, wishes.periods, wishes.pins)
-    columns = ["episode_id", "tenant_id", "user_id", "kind", "is_injected", "retention_tier", "expires_at",
-               "event_at"]  # fmt: skip
-    rows = tables.scan(job.lake, EPISODES).select(columns)
-    is_injected, is_live = pl.col("is_injected"), retention.is_live(job.as_of)
-    is_dropped = pl.col("episode_id").is_in(_dropped(job, None)["episode_id"].implode())
-    counts = rows.with_columns(expires_at=expiry).select(
-        live=(~is_injected & is_live & ~is_dropped).sum(),
-        expired=(~is_injected & ~is_live).sum(),
-        injected=is_injected.sum(),
-        dropped=(~is_injected & is_live & is_dropped).sum(),
-    )
-    found = {name: int(count) for name, count in counts.collect().row(0, named=True).items()}
-    for table in PUBLISHED:
-        stood = revisions.standing(job.lake, table)
-        found[table.name] = live_rows(stood, table, job.policy, job.as_of, wishes).height
-    return found
-
-
-def _dropped(job: Job, bucket: int | None) -> pl.DataFrame:
+def dropped_episodes(job: Job, buckets: Sequence[int], wishes: Wishes) -> pl.DataFrame:
     """Episodes that are no longer served because a committed summary covers them."""
     if job.policy.summaries.detail != "drop_after_summary":  # then there is nothing to look for
         return pl.DataFrame(schema={"episode_id": pl.String})
-    stood = revisions.standing(job.lake, SUMMARIES, buckets=None if bucket is None else [bucket])
+    stood = revisions.standing(job.lake, SUMMARIES, buckets=buckets)
     # One that is past its expiry stands for none.
-    served = live_rows(stood, SUMMARIES, job.policy, job.as_of, wishes_of(job))
+    served = live_rows(stood, SUMMARIES, job.policy, job.as_of, wishes)
     return dropped(served, job.policy).to_frame("episode_id")
 
 
-def frames(job: Job, advance: Callable[[int], None]) -> Iterator[pl.DataFrame]:
-    """Memories of the lake in order of bucket, tenant, user and time; each frame holds whole users."""
+def frames(
+    job: Job, buckets: Sequence[int] | None = None, find: Finder | None = None
+) -> Iterator[pl.DataFrame]:
+    """Memories of the lake in order of bucket, tenant, user and time; each frame holds whole users.
+
+    Args:
+        job: The run.
+        buckets: Tenant buckets, ascending; None is all.
+        find: Finds vectors; None: those of the job's own space.
+    """
     wishes = wishes_of(job)
-    for bucket in range(job.lake.buckets):
+    for bucket in range(job.lake.buckets) if buckets is None else buckets:
         held = tables.scan(job.lake, EPISODES, buckets=[bucket])
         rows, chars = held.select(pl.len(), pl.col("content_chars").sum()).collect().row(0)
         parts = max(-(-rows // SLICE_ROWS), -(-chars // SLICE_CHARS), 1)
-        dropped, access = _dropped(job, bucket), access_of(job, bucket)
+        dropped, access = dropped_episodes(job, [bucket], wishes), access_of(job, bucket)
         derived = {t.name: revisions.standing(job.lake, t, buckets=[bucket]) for t in PUBLISHED}
         for part in range(parts):
             episodes = held.filter(in_part(_USER, part, parts)).collect()
             episodes = episodes.join(dropped, on="episode_id", how="anti", maintain_order="left")
             mine = {name: rows.filter(in_part(_USER, part, parts)) for name, rows in derived.items()}
-            frame = memories_of(job, bucket, episodes, mine, access, wishes)
-            advance(frame.height)
-            if frame.height:
-                yield from frame.iter_slices(20_000)
+            found = _found(job, bucket, episodes, mine, access, wishes, find, episodes)
+            del episodes, mine
+            yield from found.frames(FRAME_ROWS)
 
 
 def memories_of(
@@ -137,8 +116,62 @@ def memories_of(
     derived: dict[str, pl.DataFrame],
     access: pl.DataFrame,
     wishes: Wishes,
+    *,
+    find: Finder | None = None,
+    speakers: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Memories of whole users of a bucket, sorted."""
+    """Memories of a bucket, sorted.
+
+    Args:
+        job: The run.
+        bucket: Which.
+        episodes: ``schemas.EPISODES`` that may be served.
+        derived: What stands of each of ``PUBLISHED``, by name.
+        access: ``access.ACCESS_SCHEMA``.
+        wishes: Periods and pins.
+        find: Finds vectors; None: those of the job's own space.
+        speakers: ``episode_id`` and ``speaker`` of the episodes behind facts; None: of ``episodes``.
+    """
+    said_by = episodes if speakers is None else speakers
+    found = _found(job, bucket, episodes, derived, access, wishes, find, said_by)
+    return next(found.frames(max(found.rows.height, 1)), MEMORIES.empty())
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Memories without their vectors: these are the most of a row, so they are put in slice by slice.
+
+    Attributes:
+        rows: ``schemas.MEMORIES`` with empty vectors, sorted.
+        hashes: ``memory_id``, ``tenant_id`` and ``text_hash`` of them.
+        vectors: ``text_hash`` and ``vector``.
+    """
+
+    rows: pl.DataFrame
+    hashes: pl.DataFrame
+    vectors: pl.DataFrame
+
+    def frames(self, count: int) -> Iterator[pl.DataFrame]:
+        """The rows whole, so many at once."""
+        for rows in self.rows.iter_slices(count):
+            named = rows.drop("vector").join(
+                self.hashes, on=["tenant_id", "memory_id"], how="left", maintain_order="left"
+            )
+            whole = named.join(self.vectors, on="text_hash", how="left", maintain_order="left")
+            nothing = pl.lit([], pl.List(pl.Float32))
+            yield whole.with_columns(pl.col("vector").fill_null(nothing)).select(MEMORIES.names)
+
+
+def _found(
+    job: Job,
+    bucket: int,
+    episodes: pl.DataFrame,
+    derived: dict[str, pl.DataFrame],
+    access: pl.DataFrame,
+    wishes: Wishes,
+    find: Finder | None,
+    speakers: pl.DataFrame,
+) -> _Found:
     served = live(episodes, job.policy, job.as_of, wishes)
     texts = with_text_hash(served, job.policy.embed.max_text_chars).drop("embedding_text")
     more = {
@@ -147,11 +180,22 @@ def memories_of(
         )
         for table in PUBLISHED
     }
-    wanted = pl.concat([texts.select("text_hash"), *(frame.select("text_hash") for frame in more.values())])
-    vectors = vectors_of(job.lake, [bucket], job.space, wanted)
-    found = [memories(texts, vectors, job.policy, job.as_of, access, wishes)]
-    found += [derived_memories(more[table.name], vectors, table, access, episodes) for table in PUBLISHED]
-    return pl.concat(found).sort(MEMORIES.sort_by)
+    hashes = [_named(texts, "episode_id"), *(_named(more[t.name], t.key[0]) for t in PUBLISHED)]
+    named = pl.concat(hashes).unique(["tenant_id", "memory_id"])
+    vectors = (find or finder(job, job.space))(bucket, named.select("text_hash"))
+    none = vectors.clear()
+    found = [memories(texts, none, job.policy, job.as_of, access, wishes)]
+    found += [derived_memories(more[table.name], none, table, access, speakers) for table in PUBLISHED]
+    return _Found(pl.concat(found).sort(MEMORIES.sort_by), named, vectors)
+
+
+def _named(rows: pl.DataFrame, key: str) -> pl.DataFrame:
+    return rows.select("tenant_id", "text_hash", memory_id=key)
+
+
+def finder(job: Job, space: str) -> Finder:
+    """Finds vectors of one space in the lake."""
+    return lambda bucket, texts: vectors_of(job.lake, [bucket], space, texts)
 
 
 def access_of(job: Job, bucket: int) -> pl.DataFrame:

@@ -13,7 +13,7 @@ import polars as pl
 from flows.commit import COMMIT_LOCK, COMMIT_WAIT_SECONDS, tidy
 from flows.job import Job
 from flows.notes import hint
-from lake import landed_lines, locks, recall_segments, tables
+from lake import landed_lines, locks, recall_segments, segments, tables
 from lake.lake import Lake
 from lake.recall_segments import Lines
 from lake.rights import tombstones
@@ -53,10 +53,11 @@ def fold_recalls(job: Job) -> Folded:
     keys = recall_segments.seal(job.lake)
     known = hint(job, JOURNAL).get("segments")
     begun = set(map(str, known)) if isinstance(known, list) else set[str]()
-    with job.progress.task("fold recalls", len(keys) or None) as advance:
+    sizes = {entry.key: entry.size_bytes for entry in job.lake.storage.entries(recall_segments.PREFIX)}
+    with job.progress.task("fold recalls", len(keys), "segments") as advance:
         for key in keys:
             waiting.append(key)
-            held += len(job.lake.storage.read(key) or b"")
+            held += sizes.get(key, 0)
             if held >= PORTION_BYTES:
                 _fold(job, waiting, begun, folded)
                 waiting, held = [], 0
@@ -90,16 +91,15 @@ def _fold(job: Job, keys: Sequence[str], begun: set[str], folded: Folded) -> Non
     with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
         job.lake.storage.write(JOURNAL, json.dumps({"segments": sorted({*begun, *keys})}).encode())
         lines = Lines()
-        for key in keys:
-            raw = landed_lines.lines_of(job.lake.storage.read(key) or b"", is_sealed=True)
+        for data in segments.read_all(job.lake.storage, keys):
+            raw = landed_lines.lines_of(data or b"", is_sealed=True)
             lines.add(recall_segments.parsed(job.lake, raw))
         folded.left_out.update({"torn": lines.torn, "key_destroyed": lines.shredded})
         rows, uses = _rows(job, lines.calls, folded), _uses(lines.uses, folded)
         if not begun.isdisjoint(keys):
             rows = _unknown(job, rows)
         _commit(job, rows, uses, folded)
-        for key in keys:
-            job.lake.storage.delete(key)
+        segments.delete_all(job.lake.storage, keys)
     folded.left_out = +folded.left_out
 
 

@@ -11,6 +11,8 @@ from flows.job import Job
 from lake import revisions, tables
 from transforms.schemas import CLAIMS, DERIVED, EPISODES, FORGOTTEN, LINEAGE, MODEL_RESULTS, Table
 
+_TOLD_BY = ("result_id", "claim_id", "episode_id", "source_refs")
+"""Columns that tell whether a row stays; the others are read where one goes."""
 _WITH_SOURCES = [t for t in DERIVED if "source_refs" in t.names and "revision" in t.names]
 
 
@@ -63,7 +65,12 @@ def _keep(
 ) -> int:
     """Rewrite the bucket's files of a table without the rows that are not kept."""
     mine = files[table.name]
-    rows = tables.scan(job.lake, table, files=mine).collect() if mine else table.empty()
+    if not mine:
+        return 0
+    told = tables.scan(job.lake, table, files=mine).select(n for n in _TOLD_BY if n in table.names).collect()
+    if kept_of(told).height == told.height:
+        return 0
+    rows = tables.scan(job.lake, table, files=mine).collect()
     kept = kept_of(rows)
     if kept.height < rows.height:
         tables.rewrite(job.lake, table, mine, kept)
@@ -86,4 +93,7 @@ def _renew_lineage(job: Job, bucket: int, files: list[str]) -> int:
 
 
 def _latest(job: Job, table: Table, bucket: int) -> pl.DataFrame:
-    return revisions.latest(job.lake, table, buckets=[bucket])
+    """``revisions.latest`` without what lineage does not need."""
+    columns = [*table.key, "tenant_id", "tenant_bucket", "source_refs", *revisions.REVISION]
+    rows = tables.scan(job.lake, table, buckets=[bucket]).select(columns)
+    return revisions.newest(table, rows.collect())

@@ -55,7 +55,7 @@ def sizes(job: Job) -> Sizes:
     """Sizes of all tables, and what lies beside them."""
     plan = job.policy.plan
     files, sampled, probes = [], [], []
-    with job.progress.task("measure tables", len(STORED)) as advance, tables.held_open():
+    with job.progress.task("measure tables", len(STORED), "tables") as advance, tables.held_open():
         for table in STORED:
             found = measured.live_files(job.lake, table)
             names = found["file"].to_list()

@@ -16,6 +16,8 @@ from lake import queries, tables
 from lake.index import Generation
 from lake.index_record import load_manifest, readable_pointer
 from lake.index_sample import HELD_SCHEMA, held_rows
+from lake.rights.anchors import examined_since
+from lake.rights.audit import Verified
 from transforms.health.checks_answers import CALL_COLUMNS, answers
 from transforms.health.checks_rows import WRITER_KINDS, writers
 from transforms.health.crowding import sampled
@@ -44,10 +46,13 @@ class Sources:
     Args:
         job: Lake, policy and instant.
         days: How far back the window reaches.
+        checkpoint: Number and hash of the event up to which the audit chain was found whole before; None: it
+            is walked from its first event on.
     """
 
     job: Job
     days: float
+    checkpoint: tuple[int, str] | None = None
 
     @cached_property
     def window(self) -> Window:
@@ -188,6 +193,11 @@ class Sources:
             pl.col("name").str.starts_with(PREFIX), pl.col("as_of_at") <= instant(self.job.as_of)
         )
         return rows.collect().sort("as_of_at", "measured_at", "name", "part")
+
+    @cached_property
+    def audited(self) -> Verified:
+        """The audit chain, read from the checkpoint on."""
+        return examined_since(self.job.lake, self.checkpoint)
 
     @cached_property
     def generation(self) -> Generation | None:

@@ -19,7 +19,6 @@ from lake.index_build import generations
 from lake.index_probe import probed
 from lake.index_record import is_generation, load_manifest, read_pointer, readable_pointer
 from lake.opened import open_table
-from lake.rights.anchors import examined
 from lake.waiting import Waiting, waiting
 from transforms.errors import LakeError
 from transforms.health.checks_rows import hours_since
@@ -135,7 +134,7 @@ def open_erasures(sources: Sources) -> list[Measure]:
 
 def audit(sources: Sources) -> list[Measure]:
     """Whether the audit chain holds, against every event that a request or certificate names."""
-    found = examined(sources.job.lake)
+    found = sources.audited
     told = found.broken or f"{found.length:,} events hold together"
     return [Measure("broken_links", int(found.broken is not None), told)]
 
@@ -143,20 +142,32 @@ def audit(sources: Sources) -> list[Measure]:
 def compaction(sources: Sources) -> list[Measure]:
     """Files to be merged, removed or taken up."""
     job, health, sizes = sources.job, sources.job.policy.health, sources.sizes
-    most = sizes.sort(["files", "table"], descending=[True, False]).row(0, named=True)
     small, where = _small_files(job, health.small_file_bytes)
     needed = int(sizes["size_bytes"].sum())
     left = max(_bytes_on_disk(job) - needed, 0)
     ratio = left / needed if needed and left > health.free_bytes else 0.0
     return [
-        Measure("files_ratio", most["files"] / job.policy.ingest.compact_above_files,
-                f"{most['table']}: {most['files']:,} files"),
+        _files_ratio(job),
         Measure("partition_files", small, where),
         Measure("superseded_ratio", ratio, f"{left:,} bytes, {needed:,} are in use"),
         Measure("landing_segments", landing_segments(sources).segments),
         Measure("recall_log_bytes", recall_segments.waiting_bytes(job.lake)),
         _strays(job),
     ]  # fmt: skip
+
+
+def _files_ratio(job: Job) -> Measure:
+    """Files of the table that has most for its partitions, against what is merged at the latest."""
+    found = []
+    for table in STORED:
+        names = tables.data_files(job.lake, table)
+        partitions = len({_PART.sub("", name) for name in names})
+        if names:
+            allowed = partitions * job.policy.upkeep.step_files
+            found.append((len(names) / allowed, table.name, len(names), partitions))
+    ratio, name, files, partitions = max(found, default=(0.0, "", 0, 0))
+    told = f"{name}: {files:,} files in {partitions:,} partitions" if name else ""
+    return Measure("files_ratio", ratio, told)
 
 
 def _small_files(job: Job, small_bytes: int) -> tuple[int, str]:

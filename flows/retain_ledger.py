@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
+from flows.retain_journal import Counts, Journal, added, drop, key_of
 from flows.retain_plan import Plan, match_of
 from flows.retain_remove import counted
-from flows.retain_state import Counts, Journal, added, key_of
 from lake import tables
 from lake.rights import audit
 from lake.rights.subjects import salt, tenant_hash
@@ -28,7 +29,7 @@ class Lines:
     """Counts of a run by line of the ledger, and for a dry run what would go.
 
     Attributes:
-        tenants: Hashes of all whose rows were judged.
+        tenants: Hashes of those whose rows were judged and that had some waiting before.
         held: Rows under legal hold, by ``retain_state.key_of``.
         waiting: Rows that wait for their summary.
         going: Rows that go.
@@ -41,11 +42,13 @@ class Lines:
     going: dict[str, Counts] = field(default_factory=dict)
     shown: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, job: Job, plan: Plan) -> None:
-        """Take up the verdicts of a bucket."""
-        named = pl.concat([rows.select("tenant_id") for rows in plan.verdicts.values()]).unique()
-        hashing = salt(job.lake)
-        self.tenants |= {tenant_hash(hashing, tenant) if tenant else "" for (tenant,) in named.iter_rows()}
+    def add(self, job: Job, plan: Plan, waited: frozenset[str]) -> None:
+        """Take up the verdicts of a bucket or a part of it; ``waited`` is from ``waited_tenants``."""
+        if waited:
+            named = pl.concat([rows.select("tenant_id") for rows in plan.verdicts.values()]).unique()
+            hashing = salt(job.lake)
+            here = {tenant_hash(hashing, tenant) if tenant else "" for (tenant,) in named.iter_rows()}
+            self.tenants |= here & waited
         for name, rows in plan.verdicts.items():
             due = rows.filter(pl.col("state") != "stays")
             for state, lines in (("held", self.held), ("waiting", self.waiting), ("goes", self.going)):
@@ -54,9 +57,29 @@ class Lines:
             if job.is_dry:
                 self.shown += _listed(name, due)
 
-    def told(self, journal: Journal, *, is_dry: bool) -> dict[str, Any]:
-        """The shape that ``--json`` prints."""
-        removed = self.going if is_dry else journal.removed
+    def take(self, other: Lines) -> None:
+        """Take up those of another bucket."""
+        self.tenants |= other.tenants
+        for name in ("held", "waiting", "going"):
+            lines = getattr(self, name)
+            for key, more in getattr(other, name).items():
+                lines[key] = added(lines.get(key), more)
+        self.shown += other.shown
+
+    def as_json(self) -> dict[str, Any]:
+        """What another process needs of it; no id is in it, unless a dry run listed some."""
+        names = ("held", "waiting", "going", "shown")
+        return {"tenants": sorted(self.tenants), **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def of_json(cls, record: Mapping[str, Any]) -> Lines:
+        """``as_json`` read back."""
+        held, waiting, going = (dict(record[name]) for name in ("held", "waiting", "going"))
+        return cls(set(record["tenants"]), held, waiting, going, list(record["shown"]))
+
+    def told(self, removed: Mapping[str, Counts], *, is_dry: bool) -> dict[str, Any]:
+        """The shape that ``--json`` prints, with what was taken out; of a dry run, with what would go."""
+        removed = self.going if is_dry else removed
         told: dict[str, Any] = {
             "removed": _by_table(removed),
             "held": _totals(self.held),
@@ -90,7 +113,7 @@ def _listed(name: str, due: pl.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _by_table(lines: dict[str, Counts]) -> dict[str, dict[str, int]]:
+def _by_table(lines: Mapping[str, Counts]) -> dict[str, dict[str, int]]:
     found: dict[str, Counter[str]] = {}
     for key, counts in lines.items():
         _, table, _, reason = key.split("|")
@@ -102,33 +125,43 @@ def _totals(lines: dict[str, Counts]) -> dict[str, int]:
     return {table: sum(reasons.values()) for table, reasons in _by_table(lines).items()}
 
 
-def close_run(job: Job, journal: Journal, lines: Lines) -> None:
-    """Write the run into the ledger and into the audit, each once, and drop its journal."""
-    rows = _ledger(job, journal, lines)
+def close_run(job: Job, run: Journal, removed: Mapping[str, Counts], lines: Lines) -> None:
+    """Write the run into the ledger and into the audit, each once, and drop its journals.
+
+    Args:
+        job: The run.
+        run: Its own journal.
+        removed: What was taken out, of all buckets.
+        lines: What is held and waits, of all buckets.
+    """
+    rows = _ledger(job, run.run_id, removed, lines)
     if rows.height:
-        if journal.audit_seq is None:
+        if run.audit_seq is None:
             newest = audit.head(job.lake)
-            journal.audit_seq = newest.seq if newest else 0
-        journal.settle()
-        runs = tables.scan(job.lake, REMOVALS).filter(pl.col("run_id") == journal.run_id)
-        if runs.head(1).collect().is_empty():
+            run.audit_seq = newest.seq if newest else 0
+        run.settle()
+        if ledger_of(job, run.run_id).is_empty():
             tables.append(job.lake, REMOVALS, rows)
-        _audit(job, journal, rows)
-    if journal.is_begun:
-        journal.close()
+        tell_audit(job, run, rows)
+    drop(job)
 
 
-def _ledger(job: Job, journal: Journal, lines: Lines) -> pl.DataFrame:
+def ledger_of(job: Job, run_id: str) -> pl.DataFrame:
+    """Rows of the ledger that a run wrote."""
+    return tables.scan(job.lake, REMOVALS).filter(pl.col("run_id") == run_id).collect()
+
+
+def _ledger(job: Job, run_id: str, removed: Mapping[str, Counts], lines: Lines) -> pl.DataFrame:
     """Rows of ``schemas.REMOVALS``; where nothing waits any more, one says so."""
     nothing: Counts = {"rows": 0, "late": 0, "due_at": None}
     found = []
-    for key in sorted({*journal.removed, *lines.held, *lines.waiting, *_waited(job, lines)}):
-        gone, held, waiting = (one.get(key, nothing) for one in (journal.removed, lines.held, lines.waiting))
+    for key in sorted({*removed, *lines.held, *lines.waiting, *_waited(job, lines)}):
+        gone, held, waiting = (one.get(key, nothing) for one in (removed, lines.held, lines.waiting))
         tenant_hash, table, tier, reason = key.split("|")
         moments = [one["due_at"] for one in (gone, held, waiting) if one["due_at"]]
         found.append(
             {
-                "run_id": journal.run_id,
+                "run_id": run_id,
                 "as_of_at": job.as_of,
                 "tenant_hash": tenant_hash,
                 "table": table,
@@ -145,18 +178,30 @@ def _ledger(job: Job, journal: Journal, lines: Lines) -> pl.DataFrame:
     return pl.DataFrame(found, schema=REMOVALS.polars)
 
 
+def waited_tenants(job: Job) -> frozenset[str]:
+    """Hashes of tenants of which something waited when it was last looked at."""
+    return frozenset(_waiting(job).select(pl.col("tenant_hash").unique()).collect()["tenant_hash"])
+
+
 def _waited(job: Job, lines: Lines) -> list[str]:
     """Lines of the tenants that were judged in which something waited when it was last looked at."""
-    known = tables.scan(job.lake, REMOVALS).filter(pl.col("tenant_hash").is_in(list(lines.tenants)))
-    line = ["tenant_hash", "table", "tier", "reason"]
+    if not lines.tenants:
+        return []
+    waited = _waiting(job).filter(pl.col("tenant_hash").is_in(sorted(lines.tenants)))
+    return [key_of(*names) for names in waited.select(_LINE).collect().iter_rows()]
+
+
+_LINE = ("tenant_hash", "table", "tier", "reason")
+
+
+def _waiting(job: Job) -> pl.LazyFrame:
     order = pl.struct("as_of_at", "run_id")
-    last = known.group_by(line).agg(pl.col("rows_waiting").sort_by(order).last())
-    waited = last.filter(pl.col("rows_waiting") > 0).select(line).collect()
-    return [key_of(*names) for names in waited.iter_rows()]
+    known = tables.scan(job.lake, REMOVALS).group_by(_LINE)
+    return known.agg(pl.col("rows_waiting").sort_by(order).last()).filter(pl.col("rows_waiting") > 0)
 
 
-def _audit(job: Job, journal: Journal, rows: pl.DataFrame) -> None:
-    """One event with the run's counts, unless the run that was killed had added it."""
+def tell_audit(job: Job, journal: Journal, rows: pl.DataFrame) -> None:
+    """One event with a run's counts, unless the run that was killed had added it."""
     newest = audit.head(job.lake)
     later = range((journal.audit_seq or 0) + 1, (newest.seq if newest else 0) + 1)
     raw = (job.lake.storage.read(audit.key_of(seq)) or b"" for seq in later)
@@ -165,4 +210,5 @@ def _audit(job: Job, journal: Journal, rows: pl.DataFrame) -> None:
     sums = {name: int(rows[f"rows_{name}"].sum()) for name in ("due", "removed", "held", "waiting", "late")}
     tables_of = rows.group_by("table").agg(pl.col("rows_removed").sum()).sort("table")
     by_table = {table: count for table, count in tables_of.iter_rows() if count}
-    audit.append(job.lake, "retain", at=job.as_of, request_id=journal.run_id, counts={**sums, **by_table})
+    at = rows["as_of_at"][0]
+    audit.append(job.lake, "retain", at=at, request_id=journal.run_id, counts={**sums, **by_table})

@@ -1,8 +1,12 @@
-"""What retention takes out of one tenant bucket, table by table, with why; nothing is written here."""
+"""What retention takes out of a tenant bucket or some owners of it, table by table, with why.
+
+Nothing is written here. A verdict looks at rows of its own owner only, so a bucket that is too large for
+the memory is judged in parts of whole owners, see ``flows.retain_judged``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,13 +29,14 @@ from transforms.forgetting.verdicts import (
     trace_verdicts,
     with_scores,
 )
+from transforms.ids import SEPARATOR
+from transforms.owners import owner_expr
 from transforms.retention import expiry_expr, instant, is_live
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
     COLD,
     CONVERSATIONS,
-    DECISIONS,
     EPISODES,
     FACTS,
     INSTANT,
@@ -53,12 +58,11 @@ MATCH: dict[str, list[str]] = {
 }
 """Columns that name a row, where they are not the key."""
 SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
-_VERDICT = ("tenant_id", "reason", "due_at", "known_at", "next_at", "state")
 _LIVING = (FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS)
 _TRACES = (RECALLS, QUARANTINE, MODEL_RESULTS)
 _TRACE_COLUMNS = {
     *SCOPE, "call_id", "memory_id", "recalled_at", "quarantine_id", "quarantined_at", "result_id",
-    "answered_at", "source_refs",
+    "answered_at", "source_refs", "owner",
 }  # fmt: skip
 
 
@@ -87,8 +91,35 @@ class Instructions:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Some owners of a bucket: those whose hash leaves a remainder.
+
+    Args:
+        number: The remainder.
+        of: What is divided by; 1: all owners.
+    """
+
+    number: int = 0
+    of: int = 1
+
+    def holds(self, columns: Collection[str]) -> pl.Expr:
+        """Whether a row is of one of them; a row of nobody belongs to a part, too."""
+        if self.of == 1:
+            return pl.lit(True)
+        if "owner" in columns:
+            owner = pl.col("owner")
+        else:
+            owner = owner_expr() if "agent_id" in columns else pl.lit("user:") + pl.col("user_id")
+        who = pl.concat_str(pl.col("tenant_id").fill_null(""), owner.fill_null(""), separator=SEPARATOR)
+        return who.hash(0) % self.of == self.number
+
+
+WHOLE = Part()
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Verdicts of one bucket.
+    """Verdicts of one bucket, or of a part of it.
 
     Args:
         verdicts: By table: match columns, ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``known_at``
@@ -105,6 +136,11 @@ class Plan:
         return self.verdicts[table.name].filter(pl.col("state") == "goes")
 
     @property
+    def is_clear(self) -> bool:
+        """Whether nothing goes, is held or waits."""
+        return all((rows["state"] == "stays").all() for rows in self.verdicts.values())
+
+    @property
     def next_at(self) -> datetime | None:
         """First later instant at which something else will be due."""
         stays = [v.filter(pl.col("state") != "goes")["next_at"].min() for v in self.verdicts.values()]
@@ -117,11 +153,21 @@ def match_of(table: Table) -> list[str]:
     return MATCH.get(table.name, list(table.key))
 
 
-def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
-    """Judge every row of a bucket."""
-    access = _access(job, bucket)
-    derived = {table.name: _derived(job, told, table, bucket) for table in _LIVING}
-    episodes = _episodes(job, told, bucket, access, derived[SUMMARIES.name])
+def plan_bucket(
+    job: Job, told: Instructions, bucket: int, part: Part = WHOLE, access: pl.LazyFrame | None = None
+) -> Plan:
+    """Judge every row of a bucket, or of some of its owners.
+
+    Args:
+        job: At which instant, by which policy.
+        told: What people asked for.
+        bucket: Which.
+        part: Which owners of it.
+        access: ``access_of`` the bucket, where it is known already.
+    """
+    access = access_of(job, bucket) if access is None else access
+    derived = {table.name: _derived(job, told, table, bucket, part) for table in _LIVING}
+    episodes = _episodes(job, told, bucket, part, access, derived[SUMMARIES.name])
     held = episodes.filter("is_held").select("episode_id")
     found = {name: _judged(job, told, name, rows, held) for name, rows in derived.items()}
     for table in (FACTS, SUMMARIES, PROCEDURES):
@@ -133,11 +179,10 @@ def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
     for name, gone in surplus_rows(counted, job.policy).items():
         found[name] = evicted(counted[name], gone, KEYS[name], job.as_of)
     found |= _with_known(found)
-    found |= _claims(job, told, bucket, found[FACTS.name])
-    found[LINEAGE.name] = _lineage(job, bucket, found)
+    found[CLAIMS.name] = _claims(job, told, bucket, part, found[FACTS.name])
     living = found[EPISODES.name].filter(pl.col("state") != "goes").select("episode_id")
-    found |= {table.name: _traces(job, told, table, bucket, living, held) for table in _TRACES}
-    found[COLD.name] = _cold(job, told, bucket)
+    found |= {table.name: _traces(job, told, table, bucket, part, living, held) for table in _TRACES}
+    found[COLD.name] = _cold(job, told, bucket, part)
     looked = instant(told.looked_at) if told.looked_at else pl.lit(None, INSTANT)
     tiered = {
         name: rows.with_columns(
@@ -148,14 +193,19 @@ def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
     return Plan(tiered, sum(rows.height for rows in tiered.values()))
 
 
-def _access(job: Job, bucket: int) -> pl.LazyFrame:
+def access_of(job: Job, bucket: int) -> pl.LazyFrame:
+    """``access.ACCESS_SCHEMA`` of a bucket: a memory may be recalled by others than its owner."""
     recalls = tables.scan(job.lake, RECALLS, buckets=[bucket])
     return fold(recalls, job.policy.decay, job.as_of).collect(engine="streaming").lazy()
 
 
-def _derived(job: Job, told: Instructions, table: Table, bucket: int) -> pl.DataFrame:
+def _scan(job: Job, table: Table, bucket: int, part: Part) -> pl.LazyFrame:
+    return tables.scan(job.lake, table, buckets=[bucket]).filter(part.holds(table.names))
+
+
+def _derived(job: Job, told: Instructions, table: Table, bucket: int, part: Part) -> pl.DataFrame:
     """What stands of a derived table, with its lifetime."""
-    stood = revisions.standing(job.lake, table, buckets=[bucket])
+    stood = revisions.alive(revisions.newest(table, _scan(job, table, bucket, part).collect()))
     return dated(stood.with_columns(known_expr(stood.columns)), table, job.policy, told.wishes)
 
 
@@ -164,6 +214,9 @@ def _with_known(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Null where none of them is there any more. Only rows past their time are looked at.
     """
+    late = pl.col("reason") == "expired"
+    if not any(found[table.name].filter(late).height for table in (CONVERSATIONS, ATTEMPTS, PROCEDURES)):
+        return {}
     episodes, talks = found[EPISODES.name], found[CONVERSATIONS.name]
     who = ["tenant_id", "owner", "session_id"]
     came = episodes.group_by(who).agg(pl.col("known_at").max())
@@ -172,16 +225,16 @@ def _with_known(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     sources, known = pl.concat(named), {CONVERSATIONS.name: talks}
     for table in (ATTEMPTS, PROCEDURES):
         rows, key = found[table.name], table.key[0]
-        refs = rows.filter(pl.col("reason") == "expired").select(key, ref="source_refs").explode("ref")
+        refs = rows.filter(late).select(key, ref="source_refs").explode("ref")
         last = refs.join(sources, on="ref").group_by(key).agg(pl.col("known_at").max())
         known[table.name] = rows.drop("known_at").join(last, on=key, how="left", maintain_order="left")
     return known
 
 
 def _episodes(
-    job: Job, told: Instructions, bucket: int, access: pl.LazyFrame, summaries: pl.DataFrame
+    job: Job, told: Instructions, bucket: int, part: Part, access: pl.LazyFrame, summaries: pl.DataFrame
 ) -> pl.DataFrame:
-    rows = tables.scan(job.lake, EPISODES, buckets=[bucket])
+    rows = _scan(job, EPISODES, bucket, part)
     banned = _forbidden_episodes(rows, told)
     light = rows.select(*LIGHT, "month", known_at="ingested_at")
     found = judged(light, access, job.policy, job.as_of, told.wishes, banned)
@@ -206,40 +259,27 @@ def _judged(job: Job, told: Instructions, name: str, rows: pl.DataFrame, held: p
     return judged_rows(rows, job.as_of, wishes, key=KEYS[name], is_forbidden=banned, held_refs=held)
 
 
-def _claims(job: Job, told: Instructions, bucket: int, facts: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Verdicts on claims, and on what was decided on those that go."""
-    claims = tables.scan(job.lake, CLAIMS, buckets=[bucket]).with_columns(known_at="recorded_at").collect()
+def _claims(job: Job, told: Instructions, bucket: int, part: Part, facts: pl.DataFrame) -> pl.DataFrame:
+    claims = _scan(job, CLAIMS, bucket, part).with_columns(known_at="recorded_at").collect()
     banned = forbidden(claims, told.forbidding, DERIVED_TEXT_COLUMNS) if told.forbidding else None
-    found = claim_verdicts(claims, facts, job.policy, job.as_of, told.wishes, banned)
-    gone = found.filter(pl.col("state") == "goes").select(*_VERDICT, item_id="claim_id")
-    decided = revisions.latest(job.lake, DECISIONS, buckets=[bucket]).select("item_id")
-    decisions = decided.join(gone, on="item_id", how="inner")
-    return {CLAIMS.name: found, DECISIONS.name: decisions}
-
-
-def _lineage(job: Job, bucket: int, found: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Lineage of derived rows that go."""
-    gone = [
-        rows.filter(pl.col("state") == "goes").select(*_VERDICT, derived_id=KEYS[name])
-        for name, rows in found.items()
-        if name in KEYS and name != EPISODES.name
-    ]
-    named = pl.concat(gone)
-    if named.is_empty():
-        return named
-    held = tables.scan(job.lake, LINEAGE, buckets=[bucket]).select("derived_id").unique().collect()
-    return named.join(held, on="derived_id", how="semi")
+    return claim_verdicts(claims, facts, job.policy, job.as_of, told.wishes, banned)
 
 
 def _traces(
-    job: Job, told: Instructions, table: Table, bucket: int, living: pl.DataFrame, held: pl.DataFrame
+    job: Job,
+    told: Instructions,
+    table: Table,
+    bucket: int,
+    part: Part,
+    living: pl.DataFrame,
+    held: pl.DataFrame,
 ) -> pl.DataFrame:
     columns = [name for name in table.names if name in _TRACE_COLUMNS]
-    rows = tables.scan(job.lake, table, buckets=[bucket]).select(columns).collect()
+    rows = _scan(job, table, bucket, part).select(columns).collect()
     return trace_verdicts(rows, table, job.policy, job.as_of, told.wishes, living, held)
 
 
-def _cold(job: Job, told: Instructions, bucket: int) -> pl.DataFrame:
+def _cold(job: Job, told: Instructions, bucket: int, part: Part) -> pl.DataFrame:
     """Verdicts on episodes kept apart: they expire as the others do."""
     due = expiry_expr(job.policy.retention, told.wishes.periods, told.wishes.pins)
     columns = [
@@ -252,7 +292,7 @@ def _cold(job: Job, told: Instructions, bucket: int) -> pl.DataFrame:
         "month",
         "ingested_at",
     ]
-    held = tables.scan(job.lake, COLD, buckets=[bucket])
+    held = _scan(job, COLD, bucket, part)
     banned = _forbidden_episodes(held, told)
     rows = held.select(columns).with_columns(due).collect()
     is_banned = None if banned is None else rows["episode_id"].is_in(banned["episode_id"].implode())

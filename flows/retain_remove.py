@@ -9,13 +9,13 @@ from datetime import timedelta
 import polars as pl
 
 from flows.job import Job
-from flows.retain_state import Counts, Journal, key_of
+from flows.retain_journal import Counts, Journal, key_of
 from lake import tables
 from lake.rights.subjects import salt, tenant_hash
 from transforms.schemas import INSTANT, RETENTION_TIERS, Table
 
-REWRITE_ROWS = 250_000
-"""Rows read and written again by one commit, about; it bounds the memory."""
+REWRITE_ROWS = 100_000
+"""Rows read and written again by one commit, about; it bounds the memory: some 150 MB with what is sorted."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,13 @@ class _File:
 
     name: str
     rows: int
-    hits: int
+    hits: pl.DataFrame
+    """The match columns of those rows."""
 
     @property
     def is_whole(self) -> bool:
         """Whether all of it goes."""
-        return self.rows == self.hits
+        return self.rows == self.hits.height
 
 
 def remove(
@@ -54,7 +55,8 @@ def remove(
     files = sorted(tables.data_files(job.lake, table, buckets=[bucket]))
     names = [name for name in files if _may_hold(name, table, going)]
     wanted = going.select(match).unique()
-    touched = [file for name in names if (file := _looked_at(job, table, name, wanted, match)).hits]
+    looked = (_looked_at(job, table, name, wanted, match) for name in names)
+    touched = [file for file in looked if file.hits.height]
     is_revisioned = "revision" in table.names
     gone = 0
     for portion in [touched] if is_revisioned else _portions(touched):
@@ -72,8 +74,7 @@ def _may_hold(name: str, table: Table, going: pl.DataFrame) -> bool:
 
 def _looked_at(job: Job, table: Table, name: str, wanted: pl.DataFrame, match: Sequence[str]) -> _File:
     held = tables.scan(job.lake, table, files=[name]).select(match).collect()
-    hits = held.join(wanted, on=list(match), how="semi").height
-    return _File(name, held.height, hits)
+    return _File(name, held.height, held.join(wanted, on=list(match), how="semi"))
 
 
 def _portions(files: Iterable[_File]) -> Iterator[list[_File]]:
@@ -94,12 +95,11 @@ def _rewrite(
 ) -> int:
     """One commit."""
     names = [file.name for file in files]
-    ids = tables.scan(job.lake, table, files=names).select(match).collect()
-    here = going.join(ids.unique(), on=list(match), how="semi")
+    hits = pl.concat([file.hits for file in files]).unique()
+    here = going.join(hits, on=list(match), how="semi")
     partly = [file.name for file in files if not file.is_whole]
-    rows = tables.scan(job.lake, table, files=partly).collect() if partly else table.empty()
-    remaining = rows.join(here.select(match), on=list(match), how="anti", maintain_order="left")
-    del rows
+    rows = tables.scan(job.lake, table, files=partly) if partly else table.empty().lazy()
+    remaining = rows.join(hits.lazy(), on=list(match), how="anti").collect(engine="streaming")
     counts = counted(job, table, here)
     journal.begin(table, names, counts)
     tables.rewrite(job.lake, table, names, remaining)

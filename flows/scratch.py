@@ -14,9 +14,10 @@ from flows.job import SCRATCH, Job, exclusive
 from lake import locks
 from lake.faults import wrapped
 from lake.lake import open_lake
+from lake.migrations import backup
 from transforms.errors import UsageError
 
-_LEFT_OUT = {SCRATCH, "index", "locks"}
+_LEFT_OUT = {SCRATCH, "index", "locks", backup.PREFIX}
 _IMMUTABLE = ".parquet"
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from pydantic import ValidationError
+
 from flows.config import Config, SourceConfig, load_config
-from flows.job import Job, Progress, Silent
+from flows.engine.config import EngineConfig
+from flows.engine.crew import Crew
+from flows.engine.recipe import recipe_of, secrets_of
+from flows.job import Job, Progress
 from flows.keys import keys_of
 from lake import history
 from lake.embedders.config import make_embedder
@@ -21,6 +25,7 @@ from lake.lake import Lake, open_lake
 from lake.models.config import make_model
 from transforms.errors import UsageError
 from transforms.model_requests import Model
+from transforms.policy import Policy
 from transforms.validate import Defaults
 
 EARLIEST_YEAR, LATEST_YEAR = 1970, 9000
@@ -92,15 +97,39 @@ def job_of(options: argparse.Namespace, config: Config | None = None, lake: Lake
     lake = lake or lake_of(options, config)
     instant = as_of(options) or datetime.now(UTC)
     is_dry = getattr(options, "dry_run", False)
+    engine = engine_of(options, config)
     return Job(
         lake,
         config.policy,
         instant,
         lambda: make_embedder(config.embedder),
-        progress(options),
+        progress(options, config.policy),
         make_model=model_of(config, lake, instant, is_dry=is_dry),
         make_previous=previous_of(config),
+        engine=engine,
+        recipe=recipe_of(config, lake, instant),
+        crew=Crew(secrets_of(config)),
     )
+
+
+def engine_of(options: argparse.Namespace, config: Config) -> EngineConfig:
+    """Where work units run: flags, then configuration; a scheduler that is named on the call is Dask's.
+
+    Raises:
+        UsageError: A scheduler is named for the engine ``local``, or far too many workers.
+    """
+    kind, workers = getattr(options, "engine", None), getattr(options, "workers", None)
+    scheduler = getattr(options, "scheduler", None)
+    if scheduler and kind == "local":
+        raise UsageError("--scheduler is of --engine dask", "Leave one of them out.")
+    given = {"kind": kind or ("dask" if scheduler else None), "workers": workers, "scheduler": scheduler}
+    told = {name: value for name, value in given.items() if value is not None}
+    try:
+        return EngineConfig.model_validate({**config.engine.model_dump(), **told})
+    except ValidationError as error:
+        raise UsageError(
+            f"--workers {workers} is out of range", "See docs/configuration.md, [engine]."
+        ) from error
 
 
 def past_job(options: argparse.Namespace, config: Config | None = None) -> Job:
@@ -137,13 +166,17 @@ def model_of(
     return lambda: make_model(chosen, lake, instant)
 
 
-def progress(options: argparse.Namespace) -> Progress:
-    """Bars on a terminal, nothing otherwise."""
-    if options.json or not sys.stderr.isatty():
-        return Silent()
-    from flows.progress import Bars
+def progress(options: argparse.Namespace, policy: Policy | None = None) -> Progress:
+    """Bars on a terminal, lines elsewhere, nothing beside JSON; or what ``--progress`` says.
 
-    return Bars()
+    Raises:
+        UsageError: SLOWWAVE_PROGRESS is none of the kinds.
+    """
+    from flows.progress import progress_of
+
+    every = (policy or Policy()).run.progress_seconds
+    kind = getattr(options, "progress", None) or os.environ.get("SLOWWAVE_PROGRESS") or "auto"
+    return progress_of(kind, every, is_json=options.json)
 
 
 def defaults_of(options: argparse.Namespace) -> Defaults:

@@ -11,8 +11,10 @@ from flows.job import Job
 from flows.present import expired_line, table
 from flows.rights_list import counts_line, rights_counts
 from flows.setup import Output
-from lake import landing, queries, recall_segments, tables
+from lake import landing, lineage, queries, recall_segments, tables
 from lake.index import load_manifest, read_pointer
+from lake.lake import VERSION
+from lake.migrations.columns import drifts
 from lake.online.working_file import PREFIX
 from lake.rights.standing import load_all
 from transforms import standing
@@ -29,6 +31,8 @@ def status_of(job: Job) -> Output:
     episodes = queries.query(lake, "episode_counts", {"as_of": job.as_of}, extra=lifetimes)
     data: dict[str, Any] = {
         "lake": lake.uri,
+        "version": VERSION,
+        "drift": [str(drift) for drift in drifts(lake)],
         "as_of": job.as_of.isoformat(),
         "tenants": _plain(episodes),
         "expired": int(episodes["expired"].sum()),
@@ -85,7 +89,7 @@ def _index(job: Job) -> dict[str, Any] | None:
     except LakeError as error:
         return {"damaged": error.message, "remedy": error.remedy}
     read = ((t, int(manifest.inputs.get(t.name, -1))) for t in (EPISODES, *PUBLISHED))
-    behind = sum(tables.version(job.lake, table) - version for table, version in read)
+    behind = sum(lineage.mark(job.lake, table)[0] - version for table, version in read)
     return {
         "generation": pointer.generation,
         "kept": list(pointer.history),
@@ -141,6 +145,7 @@ def _parts(data: dict[str, Any]) -> list[str]:
         rows = [(q["reason"], q["rows"], q["sources"]) for q in data["quarantine"]]
         parts.append(table("", ("quarantined", "rows", "sources"), rows))
     parts.append(_sizes_table(data["tables"]))
+    parts += [f"table {drift}: see slowwave doctor" for drift in data["drift"]]
     index = data["index"]
     if index is None:
         parts.append("nothing published yet: run slowwave publish")

@@ -55,7 +55,7 @@ def tune_output(options: argparse.Namespace) -> Output:
     world = _world(traces, config.policy)
     wanted = _wanted(options, grid, traces, world, config.policy)
     total = None if wanted.search == "grid" else wanted.trials
-    with progress(options).task("try policies", total) as advance:
+    with progress(options).task("try policies", total, "trials") as advance:
         result, later = tuned(traces.calls, world, config.policy, wanted, advance)
     if result.is_recommended:
         result = replace(result, policy_file=policy_text(result, later.policies[1], options.config))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from flows import (
+    verbs_backup,
     verbs_erase,
     verbs_evaluate,
     verbs_forgetting,
@@ -28,7 +29,7 @@ from flows.setup import (
     job_of,
     lake_uri,
 )
-from lake.lake import init_lake
+from lake.lake import VERSION, init_lake
 from lake.sources import Source, open_sources
 from transforms.validate import Defaults
 
@@ -49,7 +50,7 @@ def init(options: argparse.Namespace) -> Output:
     make = encrypted(config, is_asked=options.encrypt)
     lake = make(init_lake(lake_uri(options, config), options.buckets))
     is_encrypted = lake.encryption is not None
-    data = {"lake": lake.uri, "version": 1, "lake_id": lake.lake_id, "buckets": lake.buckets}
+    data = {"lake": lake.uri, "version": VERSION, "lake_id": lake.lake_id, "buckets": lake.buckets}
     told = f"{lake.buckets} tenant buckets{', encrypted' if is_encrypted else ''}"
     return Output({**data, "is_encrypted": is_encrypted}, f"lake ready at {lake.uri} ({told})")
 
@@ -194,6 +195,13 @@ def _told_plainly(docstring: str) -> str:
     return line[:1].upper() + line[1:]
 
 
+def migrate(options: argparse.Namespace) -> Output:
+    """Bring a lake of an earlier version to this one."""
+    from flows.migrate import migrate as run
+
+    return run(options)
+
+
 def demo(options: argparse.Namespace) -> Output:
     """Consolidate the samples and recall three questions."""
     from flows.demo import run_demo
@@ -210,6 +218,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     "nightly": nightly,
     "status": status,
     "doctor": doctor,
+    "migrate": migrate,
     "formats": formats,
     "demo": demo,
     **verbs_recall.VERBS,
@@ -222,4 +231,5 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     **verbs_share.VERBS,
     **verbs_evaluate.VERBS,
     **verbs_tune.VERBS,
+    **verbs_backup.VERBS,
 }

@@ -130,7 +130,7 @@ def asked_what_if(job: Job, new: Policy, subject: Subject | None = None) -> What
     found = _Found()
     told = Instructions(retain_state.instructions_of(job))
     buckets = range(job.lake.buckets) if subject is None else [job.lake.bucket(subject.tenant)]
-    with tables.held_open(), job.progress.task("what if", len(buckets)) as advance:
+    with tables.held_open(), job.progress.task("what if", len(buckets), "buckets") as advance:
         for bucket in buckets:
             _judge(job, told, new, bucket, subject, found)
             _look_back(job, told, new, bucket, subject, found)

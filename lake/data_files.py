@@ -69,16 +69,34 @@ def scan_files(lake: Lake, table: Table, names: Sequence[str]) -> pl.LazyFrame:
     root = lake.table_uri(table)
     paths = [f"{root}/{name}" for name in names]
     hive = {name: table.polars[name] for name in table.partition_by}
+    # Files written before a column was declared do not have it: its rows are null.
+    inside = {name: kind for name, kind in table.polars.items() if name not in hive}
     if lake.is_local and hive and "=" in root:
-        return _scan_below_assignment(paths, hive)
+        return _scan_below_assignment(paths, hive, inside)
     return pl.scan_parquet(
-        paths, glob=not lake.is_local, hive_partitioning=bool(hive), hive_schema=hive or None
+        paths,
+        glob=not lake.is_local,
+        hive_partitioning=bool(hive),
+        hive_schema=hive or None,
+        schema=inside,
+        missing_columns="insert",
+        extra_columns="ignore",
     )
 
 
-def _scan_below_assignment(paths: list[str], hive: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def _scan_below_assignment(
+    paths: list[str], hive: Mapping[str, pl.DataType], inside: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
     """Partition values read from the last folders only: Polars takes any ``a=b`` of a path for one."""
-    frame = pl.scan_parquet(paths, glob=False, hive_partitioning=False, include_file_paths=_PATH)
+    frame = pl.scan_parquet(
+        paths,
+        glob=False,
+        hive_partitioning=False,
+        include_file_paths=_PATH,
+        schema=dict(inside),
+        missing_columns="insert",
+        extra_columns="ignore",
+    )
     folders = pl.col(_PATH).str.split("/")
     depth = len(hive)
     values = [

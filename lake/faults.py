@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,6 +24,8 @@ _DENIED_WORDS = (
     "invalidaccesskeyid",
     "signaturedoesnotmatch",
 )
+_BROKEN_OFF = ("generic s3 error", "http error", "request or response body", "connection reset")
+_RETRIED = re.compile(r"after (\d+) retries, max_retries: ?(\d+)", re.ASCII)
 _MISSING_WORDS = ("nosuchbucket", "bucket not found", "the specified bucket does not exist")
 
 
@@ -53,6 +56,18 @@ def storage_fault(error: BaseException, where: str) -> SlowwaveError:
             "Name a directory, or one that may be made.",
         )
     return StorageError(f"{where}: {_first_line(error)}", "Check the disk or object store, then run again.")
+
+
+def is_passing(error: BaseException | None) -> bool:
+    """Whether an object store broke off an answer, so that the same call may succeed.
+
+    Not where the client library has repeated the request already, and has given up.
+    """
+    text = (str(error).strip().splitlines() or [""])[0].lower()  # the rest shows a library's own state
+    told = _RETRIED.search(text)
+    is_final = told is not None and int(told[1]) >= int(told[2])
+    is_final = is_final or any(word in text for word in _DENIED_WORDS)
+    return not is_final and any(word in text for word in _BROKEN_OFF)
 
 
 def is_unreadable_file(error: BaseException) -> bool:

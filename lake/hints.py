@@ -13,10 +13,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
-from lake import lineage, tables
+from lake import lineage
 from lake.lake import Lake
+from lake.log_entries import arrived, read_commit, settled
 from transforms.schemas import STORED, Table
 
 EMBEDDED = "state/embedded-"
@@ -32,12 +31,8 @@ def settled_version(lake: Lake, table: Table, version: int) -> int:
 
 
 def _is_neutral(lake: Lake, table: Table, version: int) -> bool:
-    raw = lake.storage.read(f"tables/{table.name}/_delta_log/{version:020d}.json")
-    if raw is None:
-        return False
-    actions = [orjson.loads(line) for line in raw.splitlines() if line.strip()]
-    adds = any("add" in action for action in actions)
-    return not adds or any("remove" in action for action in actions)
+    commit = read_commit(lake.storage, table, version)
+    return commit is not None and (not commit.added or bool(commit.removed))
 
 
 def carry_over(lake: Lake) -> int:
@@ -75,19 +70,18 @@ def _embedded(lake: Lake, record: dict[str, Any]) -> dict[str, Any] | None:
             now = _carried(lake, name, (version, str(one["mark"][1])))
             if now is None or now[0] == version:
                 continue
-            parts[name] = {"version": now[0], "retry_files": _retry(lake, name, version, retry), "mark": now}
+            retry = _retry(lake, name, version, now[0], retry) if retry else retry
+            parts[name] = {"version": now[0], "retry_files": sorted(retry), "mark": now}
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         return None
     return {**record, "tables": parts}
 
 
-def _retry(lake: Lake, name: str, version: int, retry: set[str]) -> list[str]:
-    """Files with a refused text; one that was written anew is among those that came in its folder."""
-    table = _TABLES[name]
-    current = tables.data_files(lake, table)
-    lost = {file.rpartition("/")[0] for file in retry - current}
-    added = tables.added_files(lake, table, version)
-    return sorted((retry & current) | {file for file in added if file.rpartition("/")[0] in lost})
+def _retry(lake: Lake, name: str, version: int, until: int, retry: set[str]) -> set[str]:
+    """Files with a refused text, under the names that their rows have at a later version."""
+    commits = [read_commit(lake.storage, _TABLES[name], number) for number in range(version + 1, until + 1)]
+    held = [commit for commit in commits if commit is not None]
+    return arrived(held, retry, retry).difference(*(commit.removed for commit in held))
 
 
 def _consolidated(lake: Lake, record: dict[str, Any]) -> dict[str, Any] | None:
@@ -105,4 +99,5 @@ def _carried(lake: Lake, name: str, given: lineage.Mark) -> list[Any] | None:
     table = _TABLES.get(name)
     if table is None or given[0] < 0 or not lineage.holds(lake, table, given):
         return None
-    return list(lineage.mark_at(lake, table, settled_version(lake, table, given[0])))
+    last = settled_version(lake, table, given[0])
+    return list(lineage.mark_at(lake, table, settled(lake.storage, table, last)))

@@ -1,8 +1,9 @@
 """The published index: generations of Lance tables, one pointer, and searches inside a scope.
 
-A generation has one ``main`` table sorted by tenant, user and time, searched exactly inside a scope,
-and a table of its own for each (tenant, user) above ``publish.large_scope_rows``. Both the vector and
-the text search take the scope as a predicate of the store; there is no search without one.
+A generation has one ``main`` table, searched exactly inside a scope, and a table of its own for each
+(tenant, user) above ``publish.large_scope_rows``. Rows are sorted by bucket, tenant, user and time, those
+that came after it was built whole behind them; only speed leans on that. Both the vector and the text
+search take the scope as a predicate of the store; there is no search without one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -93,13 +95,38 @@ def probes(entry: TableEntry) -> dict[str, Any]:
     return {"minimum_nprobes": entry.nprobes, "maximum_nprobes": entry.nprobes}
 
 
-def _begins(table: Any) -> dict[int, int]:
-    """Number of rows before each fragment; no table of a generation has rows deleted in place."""
-    begins, begin = {}, 0
+@dataclass(frozen=True)
+class _Places:
+    """Where a table's rows are for ``take``, which counts rows that are left, not those of the files.
+
+    Attributes:
+        begins: Rows that are left before each fragment.
+        deleted: Of a fragment that hides rows, their places, ascending.
+    """
+
+    begins: dict[int, int]
+    deleted: dict[int, NDArray[np.int64]]
+
+    def row(self, row_id: int) -> int:
+        """The place of a row by the store's row id."""
+        fragment, place = row_id >> 32, row_id & 0xFFFFFFFF
+        hidden = self.deleted.get(fragment)
+        before = 0 if hidden is None else int(np.searchsorted(hidden, place))
+        return self.begins[fragment] + place - before
+
+
+def _places(table: Any) -> _Places:
+    begins, deleted, begin = {}, {}, 0
     for fragment in table.get_fragments():
         begins[fragment.fragment_id] = begin
-        begin += fragment.physical_rows
-    return begins
+        begin += fragment.count_rows()
+        if fragment.num_deletions:
+            found = fragment.scanner(columns=[], with_row_id=True).to_table()["_rowid"].to_numpy()
+            left = (found & np.uint64(0xFFFFFFFF)).astype(np.int64)
+            deleted[fragment.fragment_id] = np.setdiff1d(
+                np.arange(fragment.physical_rows, dtype=np.int64), left, assume_unique=True
+            )
+    return _Places(begins, deleted)
 
 
 class Generation:
@@ -110,7 +137,7 @@ class Generation:
         self.root = lake.index_uri(manifest.generation)
         self.opened = next(_OPENED)
         self._open: OrderedDict[str, Any] = OrderedDict()
-        self._begins: dict[str, dict[int, int]] = {}
+        self._places: dict[str, _Places] = {}
         self._lock = threading.Lock()
         self._session: Any = None
 
@@ -227,12 +254,10 @@ class Generation:
     def taken(self, name: str, row_ids: NDArray[np.uint64], columns: Sequence[str]) -> pa.Table:
         """Columns of rows of a table by the store's row ids, in their order."""
         table = self.dataset(name)
-        begins = self._begins.get(name)
-        if begins is None:
-            begins = self._begins[name] = _begins(table)
-        fragments, places = row_ids >> np.uint64(32), row_ids & np.uint64(0xFFFFFFFF)
-        rows = [begins[f] + p for f, p in zip(fragments.tolist(), places.tolist(), strict=True)]
-        return table.take(rows, columns=list(columns))
+        places = self._places.get(name)
+        if places is None:
+            places = self._places[name] = _places(table)
+        return table.take([places.row(row_id) for row_id in row_ids.tolist()], columns=list(columns))
 
     def payloads(self, name: str, row_ids: NDArray[np.uint64]) -> list[str]:
         """Payload of rows of a table by the store's row ids, in their order."""

@@ -2,106 +2,58 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from lake.faults import storage_fault
-from lake.index import (
-    MAIN,
-    PAYLOAD,
-    PAYLOAD_COLUMNS,
-    PLAIN_COLUMNS,
-    RECORD_COLUMN,
-    TERMS_COLUMN,
-    TableEntry,
-    scope_hash,
-    tenant_hash,
-)
+from lake.index import MAIN, TableEntry, scope_hash, tenant_hash
+from lake.index_batches import index_schema, to_batch
 from lake.lake import Lake
 from lake.storage import LocalStorage, S3Storage
-from transforms.declarations import fact_columns
-from transforms.schemas import INSTANT, MEMORIES
-from transforms.scoring_record import RECORD, records
-from transforms.search_terms import hashed_terms
 
 ROWS_PER_FILE = 1 << 20
-NO_FACT = "".join(f',"{column.name}":null' for column in fact_columns()) + "}"
-"""How the payload of a memory that is no fact would end; left out, it saves 100 bytes a row."""
 IVF_FROM_ROWS = 20_000
 """Below this an exact search of a table of its own is as quick as an index."""
 
 
-def index_schema(dimensions: int) -> pa.Schema:
-    """Arrow schema of an index table: the columns searches read, and the whole memory as JSON.
+@dataclass(frozen=True)
+class Part:
+    """What a builder wrote of a generation, as plain data: names of files and counts, no rows.
 
-    Vectors are float16 of fixed length: half the bytes make exact search two to three times as
-    fast, and cost recall nothing measurable.
+    Attributes:
+        fragments: Lance's description of the fragments of the main table, in their order.
+        tables: Finished tables of large scopes.
+        rows: Rows written, to whichever table.
+        bare_rows: How many of these have no vector.
+        next_expiry_at: The first instant at which one of them expires.
     """
-    plain = [f for f in MEMORIES.arrow() if f.name in PLAIN_COLUMNS and f.name != "vector"]
-    vector = pa.field("vector", pa.list_(pa.float16(), dimensions))
-    return pa.schema(
-        [
-            *plain,
-            vector,
-            pa.field(TERMS_COLUMN, pa.list_(pa.int32()), nullable=False),
-            pa.field(RECORD_COLUMN, pa.binary(RECORD.itemsize), nullable=False),
-            pa.field(PAYLOAD, pa.string(), nullable=False),
-        ]
-    )
 
+    fragments: list[dict[str, Any]] = field(default_factory=list)
+    tables: list[TableEntry] = field(default_factory=list)
+    rows: int = 0
+    bare_rows: int = 0
+    next_expiry_at: str | None = None
 
-def to_batch(frame: pl.DataFrame, dimensions: int) -> pa.RecordBatch:
-    """Memories as one record batch; a row without a vector gets zeros, whose cosine is 0 to all."""
-    rows = MEMORIES.conform(frame)
-    matrix = vector_matrix(rows["vector"], dimensions).astype(np.float16)
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), dimensions)
-    whole = rows.with_columns(pl.col(INSTANT).to_physical()).select(
-        pl.struct(PAYLOAD_COLUMNS).struct.json_encode().str.replace(NO_FACT, "}", literal=True).alias(PAYLOAD)
-    )
-    plain = rows.drop("vector").hstack(whole).to_arrow()
-    made = {"vector": vectors, **_scored_by(rows)}
-    schema = index_schema(dimensions)
-    columns = [made[f.name] if f.name in made else plain[f.name].cast(f.type) for f in schema]
-    return pa.RecordBatch.from_arrays([_one(column) for column in columns], schema=schema)
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
 
-
-def _scored_by(rows: pl.DataFrame) -> dict[str, pa.Array]:
-    """What a search scores whole scopes by."""
-    terms, starts = hashed_terms(rows["search_text"])
-    record = pa.py_buffer(records(rows).tobytes())
-    return {
-        TERMS_COLUMN: pa.ListArray.from_arrays(
-            pa.array(starts.astype(np.int32)), pa.array(terms.view(np.int32))
-        ),
-        RECORD_COLUMN: pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(RECORD.itemsize), rows.height, [None, record]
-        ),
-    }
-
-
-def _one(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def vector_matrix(vectors: pl.Series, dimensions: int) -> NDArray[np.float32]:
-    """List series to float32 (rows, dimensions); empty lists become zeros."""
-    matrix = np.zeros((len(vectors), dimensions), np.float32)
-    is_held = (vectors.list.len() == dimensions).to_numpy()
-    matrix[is_held] = vectors.explode(empty_as_null=False).to_numpy().reshape(-1, dimensions)
-    return matrix
+    @classmethod
+    def read(cls, record: dict[str, Any]) -> Part:
+        """From ``as_dict``."""
+        return cls(**{**record, "tables": [TableEntry(**entry) for entry in record["tables"]]})
 
 
 class Builder:
-    """Writes the tables of one generation.
+    """Writes tables of one generation: all of it, or a part that others write the rest of.
 
     Args:
         lake: Whose index.
@@ -111,11 +63,13 @@ class Builder:
     """
 
     def __init__(self, lake: Lake, generation: str, dimensions: int, large_scopes: Iterable[str]) -> None:
-        self._root = lake.index_uri(generation)
+        self._lake = lake
+        self._generation = generation
         self._dimensions = dimensions
         self._large = set(large_scopes)
         self._entries: dict[str, TableEntry] = {}
         self.rows = 0
+        self.bare_rows = 0
         self.next_expiry_at: datetime | None = None
 
     def write(self, frames: Iterable[pl.DataFrame]) -> list[TableEntry]:
@@ -127,20 +81,35 @@ class Builder:
         Raises:
             StorageError: The disk is full; the generation is not live and can be removed.
         """
-        import lance
+        return finish(self._lake, self._generation, self._dimensions, [self.write_part(frames)])
 
+    def write_part(self, frames: Iterable[pl.DataFrame]) -> Part:
+        """Write rows; those of large scopes with their indexes, the others for ``finish`` to take up.
+
+        Args:
+            frames: As for ``write``; no scope may be in two parts.
+
+        Raises:
+            StorageError: The disk is full; the generation is not live and can be removed.
+        """
+        from lance.fragment import write_fragments
+
+        schema = index_schema(self._dimensions)
         try:
-            reader = pa.RecordBatchReader.from_batches(index_schema(self._dimensions), self._main(frames))
-            main = lance.write_dataset(reader, self._uri(MAIN), max_rows_per_file=ROWS_PER_FILE)
-            entries = [TableEntry(MAIN, main.count_rows())]
-            index_main(main, entries[0].rows)
-            entries += [self._finish_own(entry) for _, entry in sorted(self._entries.items())]
+            reader = pa.RecordBatchReader.from_batches(schema, self._main(frames))
+            # 'create' writes files only: no table is there before finish commits one.
+            made = write_fragments(
+                reader, self._uri(MAIN), schema, mode="create", max_rows_per_file=ROWS_PER_FILE
+            )
+            tables = [self._finish_own(entry) for _, entry in sorted(self._entries.items())]
         except (OSError, ValueError, RuntimeError) as error:
-            raise storage_fault(error, f"building the index at {self._root}") from error
-        return entries
+            raise storage_fault(error, f"building the index at {self._uri(MAIN)}") from error
+        soonest = self.next_expiry_at.isoformat() if self.next_expiry_at else None
+        fragments = [one.to_json() for one in made if one.physical_rows]
+        return Part(fragments, tables, self.rows, self.bare_rows, soonest)
 
     def _uri(self, name: str) -> str:
-        return f"{self._root}/{name}.lance"
+        return f"{self._lake.index_uri(self._generation)}/{name}.lance"
 
     def _main(self, frames: Iterable[pl.DataFrame]) -> Iterator[pa.RecordBatch]:
         """Batches of the main table; rows of large scopes go to their own tables on the way."""
@@ -152,30 +121,24 @@ class Builder:
 
     def _note(self, frame: pl.DataFrame) -> None:
         self.rows += frame.height
+        self.bare_rows += int((frame["vector"].list.len() != self._dimensions).sum())
         soonest = frame["expires_at"].min()
         if isinstance(soonest, datetime) and (self.next_expiry_at is None or soonest < self.next_expiry_at):
             self.next_expiry_at = soonest
 
     def _split_off(self, frame: pl.DataFrame) -> pl.DataFrame:
-        if not self._large or frame.is_empty():
-            return frame
-        scopes = frame.select("tenant_id", "user_id").unique()
-        hashes = [scope_hash(t, u) for t, u in scopes.iter_rows()]
-        large = scopes.with_columns(scope=pl.Series(hashes, dtype=pl.String)).filter(
-            pl.col("scope").is_in(sorted(self._large))
-        )
-        for tenant, user, scope in large.sort("scope").iter_rows():
-            own = frame.filter((pl.col("tenant_id") == tenant) & pl.col("user_id").eq_missing(user))
-            self._append_own(scope, tenant_hash(tenant), own)
-        return frame.join(
-            large, on=["tenant_id", "user_id"], how="anti", nulls_equal=True, maintain_order="left"
-        )
+        parts = by_scope_table(frame, self._large)
+        for name, own in parts.items():
+            if name != MAIN:
+                self._append_own(name, own)
+        return parts.get(MAIN, frame.clear())
 
-    def _append_own(self, scope: str, tenant: str, frame: pl.DataFrame) -> None:
+    def _append_own(self, name: str, frame: pl.DataFrame) -> None:
         import lance
 
-        name = f"s-{scope}"
         held = self._entries.get(name)
+        if held is None:  # what a killed part left of it
+            remove_files(self._lake, f"index/{self._generation}/{name}.lance")
         lance.write_dataset(
             pa.Table.from_batches([to_batch(frame, self._dimensions)]),
             self._uri(name),
@@ -183,14 +146,86 @@ class Builder:
             max_rows_per_file=ROWS_PER_FILE,
         )
         rows = frame.height + (held.rows if held else 0)
-        self._entries[name] = TableEntry(name, rows, tenant, scope)
+        tenant = tenant_hash(frame["tenant_id"][0])
+        self._entries[name] = TableEntry(name, rows, tenant, name.removeprefix("s-"))
 
     def _finish_own(self, entry: TableEntry) -> TableEntry:
         import lance
 
         table = lance.dataset(self._uri(entry.name))
         table.optimize.compact_files(target_rows_per_fragment=ROWS_PER_FILE)
-        return replace(entry, nprobes=index_own(table, entry.rows))
+        probes = index_own(table, entry.rows)
+        drop_history(self._uri(entry.name))
+        return replace(entry, nprobes=probes)
+
+
+def by_scope_table(rows: pl.DataFrame, large: Collection[str]) -> dict[str, pl.DataFrame]:
+    """Rows by the table their scope is searched in, in their order.
+
+    Args:
+        rows: ``schemas.MEMORIES``.
+        large: Hashes of the scopes that have a table of their own.
+    """
+    if rows.is_empty():
+        return {}
+    if not large:
+        return {MAIN: rows}
+    scopes = rows.select("tenant_id", "user_id").unique(maintain_order=True)
+    hashes = [scope_hash(tenant, user) for tenant, user in scopes.iter_rows()]
+    names = [f"s-{scope}" if scope in large else MAIN for scope in hashes]
+    if set(names) == {MAIN}:
+        return {MAIN: rows}
+    placed = rows.join(
+        scopes.with_columns(_table=pl.Series(names, dtype=pl.String)),
+        on=["tenant_id", "user_id"],
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    parts = placed.partition_by("_table", as_dict=True, include_key=False, maintain_order=True)
+    return {str(key[0]): part for key, part in parts.items()}
+
+
+def finish(lake: Lake, generation: str, dimensions: int, parts: Sequence[Part]) -> list[TableEntry]:
+    """Make the main table of what parts wrote, in their order, and build its indexes.
+
+    Args:
+        lake: Whose index.
+        generation: Its name.
+        dimensions: Length of the vectors.
+        parts: All of them.
+
+    Returns:
+        Every table of the generation.
+
+    Raises:
+        StorageError: The disk is full or the store fails; the generation is not live and can be removed.
+    """
+    import lance
+
+    uri = f"{lake.index_uri(generation)}/{MAIN}.lance"
+    records = [record for part in parts for record in part.fragments]
+    try:
+        fragments = [lance.FragmentMetadata.from_json(json.dumps(record)) for record in records]
+        main = lance.LanceDataset.commit(
+            uri, lance.LanceOperation.Overwrite(index_schema(dimensions), fragments)
+        )
+        _remove_orphans(lake, f"index/{generation}/{MAIN}.lance/data", fragments)
+        main = lance.dataset(uri)
+        rows = main.count_rows()
+        index_main(main, rows)
+        drop_history(uri)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise storage_fault(error, f"building the index at {uri}") from error
+    own = sorted((entry for part in parts for entry in part.tables), key=lambda entry: entry.name)
+    return [TableEntry(MAIN, rows, fragments=len(fragments)), *own]
+
+
+def _remove_orphans(lake: Lake, prefix: str, fragments: Sequence[Any]) -> None:
+    """Remove data files that a killed part left: rows that nobody would know of."""
+    known = {file.path for fragment in fragments for file in fragment.files}
+    for entry in lake.storage.entries(f"{prefix}/"):
+        if entry.key.removeprefix(f"{prefix}/") not in known:
+            lake.storage.delete(entry.key)
 
 
 def index_main(table: Any, rows: int) -> None:
@@ -229,12 +264,24 @@ def _index_scalars(table: Any, kind: str) -> None:
     )
 
 
+def drop_history(uri: str) -> None:
+    """Remove versions of a table that nobody reads, and files that only these need."""
+    import lance
+
+    lance.dataset(uri).cleanup_old_versions(retain_versions=1, delete_unverified=True)
+
+
 def remove_generation(lake: Lake, generation: str) -> None:
     """Remove a generation's files. A reader that still has it open reads the pointer again."""
+    remove_files(lake, f"index/{generation}")
+
+
+def remove_files(lake: Lake, prefix: str) -> None:
+    """Remove all files below a prefix of the index."""
     if isinstance(lake.storage, LocalStorage):
-        shutil.rmtree(Path(lake.index_uri(generation)), ignore_errors=True)
+        shutil.rmtree(lake.storage.path(prefix), ignore_errors=True)
     elif isinstance(lake.storage, S3Storage):
-        for entry in lake.storage.entries(f"index/{generation}/"):
+        for entry in lake.storage.entries(f"{prefix}/"):
             lake.storage.delete(entry.key)
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from lake.fences import committing
 from lake.lake import Lake
 from transforms.errors import LakeError
 from transforms.floor import Background, read_background
@@ -25,18 +26,47 @@ def is_generation(name: object) -> bool:
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One table of a generation. Its scope stands as hashes, so no id is in the manifest."""
+    """One table of a generation. Its scope stands as hashes, so no id is in the manifest.
+
+    Attributes:
+        name: ``main``, or that of a large scope.
+        rows: Rows that searches see.
+        tenant: Hash of the tenant of a large scope.
+        scope: Hash of the scope.
+        nprobes: Partitions that a vector search looks into; None: it has no approximate index.
+        hidden_rows: Rows that went since the table was built whole: its files and indexes hold them still.
+        fragments: How many fragments it had when it was built whole; None: not known.
+    """
 
     name: str
     rows: int
     tenant: str | None = None
     scope: str | None = None
     nprobes: int | None = None
+    hidden_rows: int = 0
+    fragments: int | None = None
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a generation is: its tables, what it was built from, and how it was checked."""
+    """What a generation is: its tables, what it was built from, and how it was checked.
+
+    Attributes:
+        generation: Its name.
+        space: Vector space.
+        dimensions: Length of the vectors.
+        rows: Of all tables.
+        as_of: ISO 8601: the instant that it was built at.
+        tables: All of them.
+        inputs: What it was built from (``flows.published.inputs_of``).
+        next_expiry_at: When the first of its rows expires, or before.
+        checks: What they said.
+        background: Of ``measured``.
+        large: Hashes of the scopes above ``publish.large_scope_rows``; None: of an older version.
+        appended_rows: Rows that came after it was built whole: they lie outside the sorted order.
+        hidden_since: ISO 8601: when the first of the rows went that its tables still hide.
+        bare_rows: Rows without a vector; None: not counted.
+    """
 
     generation: str
     space: str
@@ -48,6 +78,15 @@ class Manifest:
     next_expiry_at: str | None = None
     checks: dict[str, Any] = field(default_factory=dict)
     background: dict[str, Any] = field(default_factory=dict)
+    large: tuple[str, ...] | None = None
+    appended_rows: int = 0
+    hidden_since: str | None = None
+    bare_rows: int | None = None
+
+    @property
+    def hidden_rows(self) -> int:
+        """Rows that went since it was built whole: no search sees them, but its files hold them."""
+        return sum(entry.hidden_rows for entry in self.tables)
 
     def measured(self) -> dict[str, Background]:
         """How near unrelated texts come in this space, by script; those that are not known are missing."""
@@ -70,7 +109,8 @@ def load_manifest(lake: Lake, generation: str) -> Manifest:
     try:
         record = json.loads(raw)
         tables = tuple(TableEntry(**entry) for entry in record["tables"])
-        manifest = Manifest(**{**record, "tables": tables})
+        large = None if record.get("large") is None else tuple(record["large"])
+        manifest = Manifest(**{**record, "tables": tables, "large": large})
         _require(manifest, generation)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise LakeError(f"the manifest of generation {generation} is damaged", REMEDY) from error
@@ -86,6 +126,8 @@ def _require(manifest: Manifest, generation: str) -> None:
         KeyError: As ValueError.
     """
     counts = [manifest.dimensions, manifest.rows, *(entry.rows for entry in manifest.tables)]
+    counts += [entry.hidden_rows for entry in manifest.tables]
+    counts += [manifest.appended_rows, manifest.bare_rows or 0]
     probes = [entry.nprobes for entry in manifest.tables if entry.nprobes is not None]
     held = (
         manifest.generation == generation
@@ -98,7 +140,8 @@ def _require(manifest: Manifest, generation: str) -> None:
     )
     if not held:
         raise ValueError(generation)
-    for instant in (manifest.as_of, manifest.next_expiry_at or manifest.as_of):
+    known = (manifest.as_of, manifest.next_expiry_at, manifest.hidden_since)
+    for instant in filter(None, known):
         if datetime.fromisoformat(instant).tzinfo is None:
             raise ValueError(instant)
 
@@ -140,6 +183,13 @@ class Pointer:
         kept = {name: named for name, named in twins.items() if name in self.history and named}
         return replace(self, twins=kept)
 
+    def dumps(self) -> bytes:
+        """As JSON."""
+        record = asdict(self)
+        if not self.twins:  # as it has always been written
+            del record["twins"]
+        return json.dumps(record).encode()
+
 
 def read_pointer(lake: Lake) -> Pointer | None:
     """The pointer, None before the first publish.
@@ -179,8 +229,10 @@ def number_of(generation: str) -> int:
 
 
 def write_pointer(lake: Lake, pointer: Pointer) -> None:
-    """Switch readers, in one atomic write."""
-    record = asdict(pointer)
-    if not pointer.twins:  # as it has always been written
-        del record["twins"]
-    lake.storage.write(POINTER, json.dumps(record).encode())
+    """Switch readers, in one atomic write.
+
+    Raises:
+        BusyError: A lock that this run works under was taken over; the pointer stays.
+    """
+    with committing():
+        lake.storage.write(POINTER, pointer.dumps())

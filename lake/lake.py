@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from lake.crypto.keyring import Keyring
 
 FORMAT = "slowwave"
-VERSION = 1
+VERSION = 2
+"""Of what lies below a lake's root; ``lake.migrations`` says what each version changed."""
+FIRST_VERSION = 1
 RECORD = "lake.json"
 LEFTOVERS = {"state", "locks", "lost+found"}
 """What a folder may hold before it is a lake: what an init killed midway left, and a volume's own."""
@@ -161,30 +163,45 @@ def open_lake(uri: str, keys: Keys | None = None) -> Lake:
         keys: Where the keys of an encrypted lake are. Without them it opens for what needs no text.
 
     Raises:
-        LakeError: There is none, it is damaged, it is of another version, or it is plain and there are keys.
+        LakeError: There is none, it is damaged, it is plain and there are keys, or it is of another
+            version: an older one is to be migrated, a newer one needs a newer slowwave.
+    """
+    lake, version = opened_at_any_version(uri)
+    if version != VERSION:
+        raise LakeError(
+            f"the lake at {uri} has version {version}, this slowwave reads version {VERSION}",
+            f"Upgrade it in place: slowwave --lake {uri} migrate",
+        )
+    return lake if keys is None else keys.of(lake)
+
+
+def opened_at_any_version(uri: str) -> tuple[Lake, int]:
+    """A lake of this version or an earlier one, without keys, and its version: for migrations.
+
+    Raises:
+        LakeError: There is none, it is damaged, or a newer slowwave made it.
     """
     storage = open_storage(uri)
     raw = storage.read(RECORD)
     if raw is None:
         raise LakeError(f"there is no lake at {uri}", f"Make one: slowwave --lake {uri} init")
     version, lake_id, buckets = _parsed(raw, uri)
-    if version != VERSION:
+    if version > VERSION:
         raise LakeError(
             f"the lake at {uri} has version {version}, this slowwave reads version {VERSION}",
-            "Use the slowwave release that made the lake, or migrate a copy of it.",
+            "A newer slowwave made or migrated it: update slowwave.",
         )
-    lake = Lake(uri, storage, lake_id, buckets, read_encryption(storage))
-    return lake if keys is None else keys.of(lake)
+    return Lake(uri, storage, lake_id, buckets, read_encryption(storage)), version
 
 
 def _parsed(raw: bytes, uri: str) -> tuple[int, str, int]:
-    """Version, id and buckets of a record; of another version only the version is looked at."""
+    """Version, id and buckets of a record; of a newer one only the version is looked at."""
     try:
         record = json.loads(raw)
         version = record["version"]
-        if record["format"] != FORMAT or not isinstance(version, int):
+        if record["format"] != FORMAT or type(version) is not int or version < FIRST_VERSION:
             raise ValueError(RECORD)
-        if version != VERSION:
+        if version > VERSION:
             return version, "", 0
         lake_id, buckets = record["lake_id"], record["buckets"]
         if not (isinstance(lake_id, str) and lake_id and isinstance(buckets, int) and buckets > 0):

@@ -17,6 +17,8 @@ _TEXT_COLUMNS = {
     t.name: [c.name for c in t.columns if c.dtype in (pl.String, TEXTS)] for t in (EPISODES, QUARANTINE)
 }
 _SHARES = ("importance", "trust")
+_Line = tuple[bytes, dict[str, Any]]
+"""A line, and its row."""
 _MISFITS = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
 
 
@@ -34,19 +36,47 @@ def segment_rows(
     Raises:
         LakeError: The lake is encrypted, and its keys are not there or not the right ones.
     """
-    rows, torn = [], []
+    rows, torn = _sorted_out(lines)
+    frame, broken = _framed(rows[table.name], table, lake)
+    return frame, torn + broken
+
+
+def rows_of(lines: Sequence[bytes], lake: Lake) -> tuple[pl.DataFrame, pl.DataFrame, list[bytes]]:
+    """Rows of ``EPISODES`` and of ``QUARANTINE`` among landed lines, and the lines that are none of either.
+
+    As ``segment_rows``, each line read once.
+    """
+    rows, torn = _sorted_out(lines)
+    episodes, broken = _framed(rows[EPISODES.name], EPISODES, lake)
+    refused, broken_too = _framed(rows[QUARANTINE.name], QUARANTINE, lake)
+    return episodes, refused, [*torn, *broken, *broken_too]
+
+
+def _sorted_out(lines: Sequence[bytes]) -> tuple[dict[str, list[_Line]], list[bytes]]:
+    """Lines with their rows by table, and the torn ones."""
+    rows: dict[str, list[_Line]] = {name: [] for name in _COLUMNS}
+    torn = []
     for line in lines:
         name, row = _landed_row(line)
         if row is None:
             torn.append(line)
-        elif name == table.name:
-            rows.append((line, row))
+        else:
+            rows[name].append((line, row))
+    return rows, torn
+
+
+def _framed(rows: Sequence[_Line], table: Table, lake: Lake | None) -> tuple[pl.DataFrame, list[bytes]]:
+    """Rows of a table, and lines of those against its rules; by halves where a value is of a wrong type."""
     try:
         frame, is_broken, is_kept = _checked([row for _, row in rows], table, lake)
     except _MISFITS:
-        return _frames(rows, table, lake, torn)
-    torn += [rows[i][0] for i in is_broken.arg_true()]
-    return frame.filter(is_kept & ~is_broken), torn
+        if len(rows) == 1:
+            return table.empty(), [rows[0][0]]
+    else:
+        return frame.filter(is_kept & ~is_broken), [rows[i][0] for i in is_broken.arg_true()]
+    middle = len(rows) // 2
+    halves = [_framed(part, table, lake) for part in (rows[:middle], rows[middle:])]
+    return pl.concat([frame for frame, _ in halves]), [line for _, torn in halves for line in torn]
 
 
 def records_of(lines: Sequence[bytes], lake: Lake) -> list[tuple[str, dict[str, Any]]]:
@@ -129,24 +159,6 @@ def _is_text(value: object) -> bool:
     if isinstance(value, list):
         return all(isinstance(part, str) for part in value)
     return value is None or isinstance(value, str)
-
-
-def _frames(
-    rows: Sequence[tuple[bytes, dict[str, Any]]], table: Table, lake: Lake | None, torn: list[bytes]
-) -> tuple[pl.DataFrame, list[bytes]]:
-    """Row by row, where a value of one of them is of a wrong type."""
-    kept, torn = [table.empty()], list(torn)
-    for line, row in rows:
-        try:
-            frame, is_broken, is_kept = _checked([row], table, lake)
-        except _MISFITS:
-            torn.append(line)
-            continue
-        if is_broken.item():
-            torn.append(line)
-        else:
-            kept.append(frame.filter(is_kept))
-    return pl.concat(kept), torn
 
 
 def _frame(rows: list[dict[str, Any]], table: Table) -> pl.DataFrame:

@@ -284,7 +284,11 @@ def seal(lake: Lake) -> list[str]:
     return segments.seal_all(lake.storage, PREFIX, "sealing landed rows")
 
 
+def read(lake: Lake, keys: Sequence[str]) -> list[bytes | None]:
+    """Bytes of segments; None of one that another ingest had."""
+    return segments.read_all(lake.storage, keys)
+
+
 def remove(lake: Lake, keys: Sequence[str]) -> None:
     """Remove sealed segments whose rows are committed and on disk."""
-    for key in keys:
-        lake.storage.delete(key)
+    segments.delete_all(lake.storage, keys)

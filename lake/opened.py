@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,9 +12,13 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lake.data_files import data_file_sizes
-from lake.faults import storage_fault
+from lake.faults import is_passing, storage_fault
 from lake.lake import Lake
 from transforms.schemas import Table
+
+_TRIES = 3
+"""The library repeats requests, but gives up where a store breaks off in the middle of an answer."""
+_PAUSE_SECONDS = 0.2
 
 
 @dataclass
@@ -28,12 +33,18 @@ _HELD: ContextVar[_Held | None] = ContextVar("held tables", default=None)
 
 
 @contextmanager
-def held_open() -> Iterator[None]:
+def held_open(*, is_shared: bool = False) -> Iterator[None]:
     """Read each table as it was when the block first read it, or after the block's own last commit.
 
     For a block of many small reads that is alone to write what it reads: opening a table costs
     milliseconds.
+
+    Args:
+        is_shared: Inside another such block, be a part of it.
     """
+    if is_shared and _HELD.get() is not None:
+        yield
+        return
     token = _HELD.set(_Held())
     try:
         yield
@@ -68,12 +79,17 @@ def _key(lake: Lake, table: Table) -> str:
 
 
 def _opened(lake: Lake, table: Table) -> DeltaTable | None:
-    try:
-        return DeltaTable(lake.table_uri(table), version=dict(lake.pins).get(table.name))
-    except TableNotFoundError:
-        return None
-    except (DeltaError, OSError) as error:
-        raise storage_fault(error, f"opening table {table.name}") from error
+    turn = 1
+    while True:
+        try:
+            return DeltaTable(lake.table_uri(table), version=dict(lake.pins).get(table.name))
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            if turn == _TRIES or lake.is_local or not is_passing(error):
+                raise storage_fault(error, f"opening table {table.name}") from error
+        time.sleep(_PAUSE_SECONDS * turn)
+        turn += 1
 
 
 def forget(lake: Lake, table: Table) -> None:
@@ -82,3 +98,11 @@ def forget(lake: Lake, table: Table) -> None:
     if held is not None:
         held.states.pop(_key(lake, table), None)
         held.sizes.pop(_key(lake, table), None)
+
+
+def forget_all() -> None:
+    """Open every table anew: other processes have written on behalf of this one."""
+    held = _HELD.get()
+    if held is not None:
+        held.states.clear()
+        held.sizes.clear()

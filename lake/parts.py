@@ -11,15 +11,16 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
+from lake.file_names import MODULUS, digest_of, file_name
 from lake.lake import Lake
 from lake.storage import Storage
 from transforms.errors import LakeError, SlowwaveError
@@ -45,13 +46,16 @@ class _Part:
     rows: pl.DataFrame
 
 
-def write_parts(lake: Lake, table: Table, frame: pl.DataFrame) -> list[AddAction]:
+def write_parts(
+    lake: Lake, table: Table, frame: pl.DataFrame, merged: Collection[str] | None = None
+) -> list[AddAction]:
     """Write rows as files of the table. Nothing reads them before they are committed.
 
     Args:
         lake: Where.
         table: Which.
         frame: Its rows, conforming and sorted.
+        merged: Data files that the rows are all of; None where they are new or others.
 
     Returns:
         One action a file, for the commit.
@@ -60,11 +64,13 @@ def write_parts(lake: Lake, table: Table, frame: pl.DataFrame) -> list[AddAction
         StorageError: The disk is full or the store fails; no file of the call is left.
         LakeError: A partition value is neither a number nor a month.
     """
-    parts = list(_split(table, frame))
+    parts = list(_split(table, frame, _digests(merged or ())))
     written: list[AddAction] = []
     pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts")
     try:
-        written.extend(pool.map(lambda part: _write(lake.storage, table, part), parts))
+        written.extend(
+            pool.map(lambda part: _write(lake.storage, table, part, is_merge=merged is not None), parts)
+        )
     finally:
         pool.shutdown(cancel_futures=True)
         if len(written) < len(parts):
@@ -81,7 +87,22 @@ def remove_parts(storage: Storage, table: Table, paths: list[str]) -> None:
             return
 
 
-def _split(table: Table, frame: pl.DataFrame) -> Iterator[_Part]:
+def removal(name: str, *, is_merge: bool = False) -> RemoveAction:
+    """What takes a data file out of a table, for the commit."""
+    values = dict(part.split("=", 1) for part in name.split("/")[:-1])
+    return RemoveAction(name, not is_merge, int(time.time() * 1000), partition_values=values)
+
+
+def _digests(merged: Collection[str]) -> dict[str, int]:
+    """By folder, what the digests of the data files come to that are merged there."""
+    found: dict[str, int] = {}
+    for name in merged:
+        folder = name[: name.rfind("/") + 1]
+        found[folder] = (found.get(folder, 0) + digest_of(name)) % MODULUS
+    return found
+
+
+def _split(table: Table, frame: pl.DataFrame, merged: Mapping[str, int]) -> Iterator[_Part]:
     """Slices of the frame, not copies: rows of a partition stand together, since it is sorted."""
     by = list(table.partition_by)
     start = 0
@@ -96,8 +117,12 @@ def _split(table: Table, frame: pl.DataFrame) -> Iterator[_Part]:
                 "This is a fault in slowwave.",
             )
         folder = "".join(f"{name}={value}/" for name, value in values.items())
-        for piece in rows.iter_slices(ROWS_PER_FILE):
-            yield _Part(values, f"{folder}part-{secrets.token_hex(16)}.zstd.parquet", piece.drop(by))
+        pieces = list(rows.iter_slices(ROWS_PER_FILE))
+        digests = [secrets.randbelow(MODULUS) for _ in pieces]
+        if folder in merged:
+            digests[-1] = (merged[folder] - sum(digests[:-1])) % MODULUS
+        for piece, digest in zip(pieces, digests, strict=True):
+            yield _Part(values, f"{folder}{file_name(digest)}", piece.drop(by))
 
 
 def _runs(frame: pl.DataFrame, by: list[str]) -> list[tuple[int, Mapping[str, object]]]:
@@ -108,7 +133,7 @@ def _runs(frame: pl.DataFrame, by: list[str]) -> list[tuple[int, Mapping[str, ob
     return list(runs.iter_rows())
 
 
-def _write(storage: Storage, table: Table, part: _Part) -> AddAction:
+def _write(storage: Storage, table: Table, part: _Part, *, is_merge: bool) -> AddAction:
     data = encoded(table, part.rows)
     storage.write(_key(table, part.path), data)
     return AddAction(
@@ -116,7 +141,7 @@ def _write(storage: Storage, table: Table, part: _Part) -> AddAction:
         size=len(data),
         partition_values=part.values,
         modification_time=int(time.time() * 1000),
-        data_change=True,
+        data_change=not is_merge,
         stats=json.dumps({"numRecords": part.rows.height}),
     )
 

@@ -20,7 +20,12 @@ REVISION = ("revision", "is_removed")
 
 
 def latest(
-    lake: Lake, table: Table, *, buckets: Collection[int] | None = None, keys: pl.DataFrame | None = None
+    lake: Lake,
+    table: Table,
+    *,
+    buckets: Collection[int] | None = None,
+    keys: pl.DataFrame | None = None,
+    where: pl.Expr | None = None,
 ) -> pl.DataFrame:
     """The highest revision of each key, removed ones among them.
 
@@ -30,6 +35,8 @@ def latest(
         buckets: Tenant buckets to read; None reads all.
         keys: Only rows that match it on all of its columns, which must be columns that no revision
             of a row changes, such as its key, tenant and owner. Null matches null.
+        where: Only rows that it holds for; of such columns, too. Other rows are passed over while files
+            are read, those that ``keys`` leaves out only afterwards.
 
     Returns:
         Rows of the table, in the order of its key.
@@ -37,6 +44,8 @@ def latest(
     if keys is not None and keys.is_empty():
         return table.empty()
     frame = tables.scan(lake, table, buckets=buckets)
+    if where is not None:
+        frame = frame.filter(where)
     if keys is not None:
         frame = frame.join(keys.lazy().unique(), on=keys.columns, how="semi", nulls_equal=True)
     return newest(table, frame.collect())

@@ -11,7 +11,8 @@ import fcntl
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lake.faults import wrapped
@@ -20,6 +21,8 @@ from lake.storage import LocalStorage, Storage, make_directory, sync_directory
 OPEN, SEALED = "open-", "sealed-"
 SEGMENT_BYTES = 8_000_000
 """A fuller segment is left for ingest and a new one is begun."""
+_AT_ONCE = 16
+"""Segments asked of an object store at once: what takes time is its answer, not its bytes."""
 
 
 class Segment:
@@ -162,3 +165,21 @@ def seal_all(storage: Storage, prefix: str, where: str) -> list[str]:
                 with wrapped(where):
                     seal_file(storage.path(entry.key))
     return [entry.key for entry in storage.entries(prefix) if f"/{SEALED}" in entry.key]
+
+
+def read_all(storage: Storage, keys: Sequence[str]) -> list[bytes | None]:
+    """Bytes of segments, in order; None of one that is gone."""
+    if isinstance(storage, LocalStorage):
+        return [storage.read(key) for key in keys]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="slowwave-segments") as pool:
+        return list(pool.map(storage.read, keys))
+
+
+def delete_all(storage: Storage, keys: Sequence[str]) -> None:
+    """Remove segments; killed midway, the rest is met again."""
+    if isinstance(storage, LocalStorage):
+        for key in keys:
+            storage.delete(key)
+        return
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="slowwave-segments") as pool:
+        list(pool.map(storage.delete, keys))

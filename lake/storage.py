@@ -10,30 +10,22 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from lake.faults import storage_fault, wrapped
+from lake.entries import Dated, Entry
+from lake.faults import wrapped
 from lake.local_paths import local_path
+from lake.object_store import S3Storage
 from transforms.errors import LakeError
+
+__all__ = ["Dated", "Entry", "LocalStorage", "S3Storage", "Storage", "open_storage"]
 
 _TEMPORARY = ".tmp"
 _CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP}
 """What file systems without directory sync say; there is nothing more to be done on them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One stored object: key below the root, size, and a tag that changes with its content."""
-
-    key: str
-    size_bytes: int
-    tag: str
 
 
 class Storage(Protocol):
@@ -157,101 +149,6 @@ class LocalStorage:
                 except FileNotFoundError:  # its writer was alive after all
                     continue
         return gone
-
-
-class S3Storage:
-    """A bucket and prefix, through obstore. Credentials come from the environment (AWS_*)."""
-
-    def __init__(self, uri: str) -> None:
-        from obstore.store import S3Store
-
-        self.uri = uri.rstrip("/")
-        parts = urlsplit(self.uri)
-        self._store = S3Store(
-            parts.netloc, prefix=parts.path.strip("/") or None, client_options=_client_options()
-        )
-
-    def read(self, key: str) -> bytes | None:
-        """See ``Storage.read``."""
-        with self._wrapped(f"reading {key}"):
-            try:
-                return bytes(self._store.get(key).bytes())
-            except FileNotFoundError:
-                return None
-
-    def write(self, key: str, data: bytes) -> None:
-        """See ``Storage.write``."""
-        with self._wrapped(f"writing {key}"):
-            self._store.put(key, data)
-
-    def create(self, key: str, data: bytes) -> bool:
-        """See ``Storage.create``."""
-        from obstore.exceptions import AlreadyExistsError
-
-        with self._wrapped(f"creating {key}"):
-            try:
-                self._store.put(key, data, mode="create")
-            except AlreadyExistsError:
-                return False
-            return True
-
-    def read_tagged(self, key: str) -> tuple[bytes, str] | None:
-        """The object's bytes and its tag, or None where there is none."""
-        with self._wrapped(f"reading {key}"):
-            try:
-                result = self._store.get(key)
-            except FileNotFoundError:
-                return None
-            return bytes(result.bytes()), str(result.meta["e_tag"])
-
-    def replace(self, key: str, data: bytes, tag: str) -> bool:
-        """Put only where the tag is still the one read; False where it is not."""
-        from obstore.exceptions import PreconditionError
-
-        with self._wrapped(f"replacing {key}"):
-            try:
-                self._store.put(key, data, mode={"e_tag": tag})
-            except (PreconditionError, FileNotFoundError):
-                return False
-            return True
-
-    def entries(self, prefix: str) -> list[Entry]:
-        """See ``Storage.entries``."""
-        with self._wrapped(f"listing {prefix}"):
-            rows: list[Any] = [meta for page in self._store.list(prefix) for meta in page]
-        found = [Entry(m["path"], m["size"], str(m["e_tag"] or m["last_modified"])) for m in rows]
-        return sorted(found, key=lambda e: e.key)
-
-    def names(self) -> list[str]:
-        """First parts of all keys below the root."""
-        with self._wrapped("listing"):
-            found: Any = self._store.list_with_delimiter()
-        return [*found["common_prefixes"], *(m["path"] for m in found["objects"])]
-
-    def delete(self, key: str) -> None:
-        """See ``Storage.delete``."""
-        with self._wrapped(f"deleting {key}"), suppress(FileNotFoundError):
-            self._store.delete(key)
-
-    def sweep(self, prefix: str, older_than_seconds: float) -> int:
-        """See ``Storage.sweep``: an object is whole or is not."""
-        del prefix, older_than_seconds
-        return 0
-
-    @contextmanager
-    def _wrapped(self, where: str) -> Iterator[None]:
-        from obstore.exceptions import BaseError
-
-        try:
-            yield
-        except (BaseError, OSError) as error:
-            raise storage_fault(error, f"{self.uri}: {where}") from error
-
-
-def _client_options() -> dict[str, Any]:
-    """Plain HTTP only where the environment asks for it, as the table libraries do."""
-    allowed = os.environ.get("AWS_ALLOW_HTTP", "").lower() in {"1", "true", "yes"}
-    return {"allow_http": allowed, "timeout": "30s"}
 
 
 def make_directory(path: Path) -> None:

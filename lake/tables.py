@@ -7,40 +7,38 @@ Free text of an encrypted lake is sealed before it is written and opened as it i
 
 from __future__ import annotations
 
-import random
 import secrets
-import time
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import TypeVar
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.transaction import RemoveAction
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake.exceptions import DeltaError
 
+from lake.commits import retried, sync_log
 from lake.data_files import data_file_sizes, in_partitions, require_whole, scan_files
-from lake.faults import storage_fault, wrapped
+from lake.faults import wrapped
 from lake.lake import Lake
+from lake.log_entries import arrived, read_commit
 from lake.opened import forget, held_open, open_table, sizes_of
-from lake.parts import remove_parts, write_parts
-from lake.storage import make_directory, sync_directory, sync_file
+from lake.parts import removal, remove_parts, write_parts
+from lake.storage import make_directory
+from lake.table_shape import drift_of, require_readable, require_writable
 from transforms.errors import BusyError, LakeError, SlowwaveError
 from transforms.schemas import Table
 
 __all__ = ["append", "create_table", "held_open", "open_table", "rewrite", "scan", "version"]
 
-ATTEMPTS = 12
-_WRITTEN_BACK_SECONDS = 300.0
-"""The kernel has written older changes to disk of its own accord, many times over."""
-
-Result = TypeVar("Result")
-
 
 def create_table(lake: Lake, table: Table) -> DeltaTable:
-    """The table, made empty where it does not exist yet."""
+    """The table to write to, made empty where it does not exist yet.
+
+    Raises:
+        LakeError: Its columns are not those that this version declares.
+    """
     existing = open_table(lake, table)
     if existing is not None:
+        require_writable(drift_of(table, existing))
         return existing
 
     root = lake.root
@@ -54,15 +52,20 @@ def create_table(lake: Lake, table: Table) -> DeltaTable:
             schema=table.arrow(),
             mode="ignore",
             partition_by=list(table.partition_by),
-            configuration={
-                "delta.dataSkippingStatsColumns": ",".join(table.statistics_columns),
-                "delta.logRetentionDuration": "interval 30 days",
-                "delta.setTransactionRetentionDuration": "interval 1 days",
-            },
+            configuration=configuration(table),
             raise_if_key_not_exists=False,
         )
 
     return retried(make, f"creating table {table.name}")
+
+
+def configuration(table: Table) -> dict[str, str]:
+    """Properties of a table of this version; ``lake.migrations`` gives them to older ones."""
+    return {
+        "delta.dataSkippingStatsColumns": ",".join(table.statistics_columns),
+        "delta.logRetentionDuration": "interval 30 days",
+        "delta.setTransactionRetentionDuration": "interval 1 days",
+    }
 
 
 def version(lake: Lake, table: Table) -> int:
@@ -81,6 +84,7 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
     Raises:
         StorageError: The disk is full or the store fails; nothing of the batch is visible.
         BusyError: Other writers won every attempt.
+        LakeError: The table is of an older or newer version of slowwave; nothing is written.
     """
     if frame.is_empty():
         return
@@ -88,7 +92,13 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
 
 
 def rewrite(
-    lake: Lake, table: Table, files: Collection[str], frame: pl.DataFrame, *, as_stored: bool = False
+    lake: Lake,
+    table: Table,
+    files: Collection[str],
+    frame: pl.DataFrame,
+    *,
+    as_stored: bool = False,
+    is_merge: bool = False,
 ) -> None:
     """Put rows in the place of some data files, in one atomic commit; files that come meanwhile stay.
 
@@ -98,12 +108,14 @@ def rewrite(
         files: Data files (as ``data_files`` names them) that go.
         frame: All rows that shall remain of them.
         as_stored: The rows were scanned ``as_stored``: what is sealed in them is written as it is.
+        is_merge: They are the very rows of the files, which ``lake.log_entries`` then knows for old.
 
     Raises:
         StorageError: The disk is full or the store fails; the files are as they were.
         BusyError: Other writers won every attempt, or one of the files is gone.
+        LakeError: As ``append``.
     """
-    _commit(lake, table, frame, f"rewriting {table.name}", files, is_sealed=as_stored)
+    _commit(lake, table, frame, f"rewriting {table.name}", files, is_sealed=as_stored, is_merge=is_merge)
 
 
 def _commit(
@@ -114,12 +126,13 @@ def _commit(
     instead_of: Collection[str] = (),
     *,
     is_sealed: bool = False,
+    is_merge: bool = False,
 ) -> None:
     rows = _to_store(lake, table, frame, is_sealed=is_sealed)
     forget(lake, table)
     create_table(lake, table)
-    removals = [_removal(name) for name in sorted(instead_of)]
-    actions = write_parts(lake, table, rows)
+    removals = [removal(name, is_merge=is_merge) for name in sorted(instead_of)]
+    actions = write_parts(lake, table, rows, merged=instead_of if is_merge else None)
     # Named, so that an attempt which was committed but reported as failed is not written again.
     batch_id = secrets.token_hex(16)
 
@@ -129,12 +142,16 @@ def _commit(
     def commit() -> None:
         state = DeltaTable(lake.table_uri(table))
         if not is_committed(state):
+            if instead_of and not data_file_sizes(state).keys() >= set(instead_of):
+                raise BusyError(f"{where}: another writer took the files out", "Run again.")
             state.create_write_transaction(
                 [*actions, *removals],
                 "append",
                 table.arrow(),
                 list(table.partition_by) or None,
                 commit_properties=CommitProperties(app_transactions=[Transaction(batch_id, 1)]),
+                # The log is cut off by lake.table_log alone: hints beside the tables lean on its entries.
+                post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
             )
 
     try:
@@ -168,11 +185,6 @@ def _has_sealed(lake: Lake, table: Table) -> bool:
     return lake.encryption is not None and bool(table.free_text)
 
 
-def _removal(name: str) -> RemoveAction:
-    values = dict(part.split("=", 1) for part in name.split("/")[:-1])
-    return RemoveAction(name, True, int(time.time() * 1000), partition_values=values)
-
-
 def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) -> bool:
     """Whether the table meets a condition; true where it cannot be read, to keep what it may hold."""
     try:
@@ -180,32 +192,6 @@ def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) ->
     except SlowwaveError:
         return True
     return state is None or condition(state)
-
-
-def sync_log(lake: Lake, table: Table) -> None:
-    """Make the newest commits survive a power cut: ours, and those of others that ours stands on."""
-    root = lake.root
-    if root is None:
-        return
-    log = root / "tables" / table.name / "_delta_log"
-    latest = time.time() - _WRITTEN_BACK_SECONDS
-    with wrapped(f"syncing {table.name}"):
-        for path in log.glob("*.json"):
-            if path.stat().st_mtime >= latest:
-                sync_file(path)
-        sync_directory(log)
-
-
-def retried(action: Callable[[], Result], where: str) -> Result:
-    """Run a commit, again with jitter after each conflict with another writer."""
-    for attempt in range(ATTEMPTS):
-        try:
-            return action()
-        except CommitFailedError:
-            time.sleep(random.uniform(0, 0.05 * 2 ** min(attempt, 6)))  # noqa: S311 jitter, not a secret
-        except (DeltaError, OSError) as error:
-            raise storage_fault(error, where) from error
-    raise BusyError(f"{where}: other writers won {ATTEMPTS} times", "Run again, or lower the concurrency.")
 
 
 def scan(
@@ -231,14 +217,16 @@ def scan(
         as_stored: Leave sealed text sealed, for ``rewrite``: needs no keys, and leaves no row out.
 
     Raises:
-        LakeError: A data file to be read is missing or has lost bytes; when the frame is collected, the
-            lake is encrypted and text cannot be opened.
+        LakeError: A data file to be read is missing or has lost bytes, or the table lacks columns that are
+            never null; when the frame is collected, the lake is encrypted and text cannot be opened.
     """
     state = open_table(lake, table)
     if state is None:
         return table.empty().lazy()
+    drift = drift_of(table, state)
+    require_readable(drift)
     is_opened = _has_sealed(lake, table) and not as_stored
-    if lake.is_local or files is not None or is_opened:
+    if lake.is_local or files is not None or is_opened or drift.lacking:
         sizes = sizes_of(lake, table, state)
         wanted = in_partitions(sorted(sizes if files is None else files), buckets, months)
         require_whole(lake, table, wanted, sizes)
@@ -279,15 +267,31 @@ def _at_version(lake: Lake, table: Table, at_version: int) -> DeltaTable:
         ) from error
 
 
-def added_files(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
-    """Data files that stand now and did not at a version; all of them where that is unknown."""
+def added_files(lake: Lake, table: Table, since_version: int, due: Collection[str] = ()) -> frozenset[str]:
+    """Data files with rows that came after a version; all files where that is unknown.
+
+    Files that were only merged or rewritten from such as stood at the version are none of them, as far
+    back as the log goes.
+
+    Args:
+        lake: Where.
+        table: Which.
+        since_version: The version; below 0 all files are new.
+        due: Files that are to be read again, under whatever name their rows have now.
+    """
     now = data_files(lake, table)
     if since_version < 0:
         return now
     try:
-        return now - data_files(lake, table, at_version=since_version)
+        base = data_files(lake, table, at_version=since_version)
     except LakeError:
         return now
+    if base <= now:
+        return (now - base) | (now & set(due))
+    later = range(since_version + 1, version(lake, table) + 1)
+    commits = [read_commit(lake.storage, table, number) for number in later]
+    known = [commit for commit in commits if commit is not None]
+    return now & arrived(known, base, due) if len(known) == len(commits) else now - base
 
 
 def size_bytes(lake: Lake, table: Table) -> int:

@@ -6,11 +6,11 @@ recipe of an encoding is run with a loader that reads them from there.
 
 from __future__ import annotations
 
-import base64
 import gzip
 import hashlib
 import re
 import zlib
+from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -109,4 +109,4 @@ def _load_table(url: str, expected_hash: str) -> dict[bytes, int]:
     if hashlib.sha256(table).hexdigest() != expected_hash:
         raise ConfigError(f"the token table {file_name} is not the one tiktoken expects", REINSTALL)
     rows = (line.split() for line in table.splitlines())
-    return {base64.b64decode(token): int(rank) for token, rank in rows}
+    return {a2b_base64(token): int(rank) for token, rank in rows}

@@ -30,7 +30,7 @@ LONG_MODULES: dict[str, str] = {
 }
 """Modules that may be longer, and why."""
 
-PREFECT_MODULES = {"flows/prefect_flows.py", "flows/prefect_steps.py"}
+PREFECT_MODULES = {"flows/prefect_flows.py", "flows/prefect_progress.py", "flows/prefect_steps.py"}
 
 
 def name_of(path: Path) -> str:

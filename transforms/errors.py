@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SlowwaveError(Exception):
     """Base of all expected failures: a message that says what, and a remedy.
@@ -24,7 +26,7 @@ class SlowwaveError(Exception):
         end = "" if self.message.endswith((".", "?", "!")) else "."
         return f"{self.message}{end} {self.remedy}".strip() if self.remedy else self.message
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints: code, message, remedy."""
         return {"code": self.code, "message": self.message, "remedy": self.remedy}
 

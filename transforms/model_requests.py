@@ -73,7 +73,7 @@ class Spending:
     """What one tenant and task cost at one model.
 
     Attributes:
-        tenant_id: Whose text was sent.
+        tenant_id: Whose text was sent; its salted hash where ``is_hashed``.
         model_key: Of the model.
         task: What for: a ``Task``, or ``embedding``.
         mode: ``live``, ``batch`` or ``local``.
@@ -82,6 +82,7 @@ class Spending:
         input_tokens: Sent.
         output_tokens: Received.
         money: In the currency of the configured prices.
+        is_hashed: It comes from a worker, which tells nobody's id.
     """
 
     tenant_id: str
@@ -93,6 +94,7 @@ class Spending:
     input_tokens: int = 0
     output_tokens: int = 0
     money: float = 0.0
+    is_hashed: bool = False
 
 
 @runtime_checkable

@@ -52,6 +52,7 @@ from transforms.policy_sleep import (
     TopicsPolicy,
 )
 from transforms.policy_tune import TunePolicy
+from transforms.policy_upkeep import UpkeepPolicy
 
 
 class IngestPolicy(Section):
@@ -81,8 +82,6 @@ class IngestPolicy(Section):
     """Rows of one lake commit: more means fewer files, and more memory (about 1 KB a row)."""
     commit_bytes: int = Field(400_000_000, ge=1, le=1_000_000_000_000)
     """Bytes of one lake commit: long texts fill the memory long before there are commit_rows of them."""
-    compact_above_files: int = Field(2_000, ge=1, le=1_000_000)
-    """Compact a table after a run that leaves it with more files than this."""
     vacuum_after_hours: int = Field(24, ge=0, le=87_600)
     """Superseded files are kept this long, for readers that still hold an old version."""
 
@@ -147,6 +146,11 @@ class PublishPolicy(Section):
     """So many rows without a vector pass whatever their share; none with one passes only at ratio 0."""
     large_scope_rows: int = Field(20_000, ge=1, le=1_000_000_000)
     """A scope above this gets a table of its own with an approximate index."""
+    rebuild_above_ratio: float = Field(0.2, ge=0, le=1)
+    """Share of rows appended since the index was built whole; above it publish builds it whole again."""
+    hidden_days: float = Field(7.0, ge=0, le=3_650)
+    """Longest that rows which went may stay in the live index's files, hidden from every search; 0 builds
+    the index whole each time. Erasure does not wait for it."""
 
 
 class EmbedPolicy(Section):
@@ -167,6 +171,8 @@ class RunPolicy(Section):
     """How often a step under Prefect is tried again after a storage or endpoint error."""
     step_retry_seconds: float = Field(30.0, ge=0, le=86_400)
     """Pause before such a try: longer than a short outage, far shorter than a night."""
+    progress_seconds: float = Field(30.0, ge=0.1, le=86_400)
+    """Between two log lines, or two updates in Prefect, of a step that takes long."""
 
 
 class Policy(BaseModel):
@@ -199,6 +205,7 @@ class Policy(BaseModel):
     sharing: SharingPolicy = SharingPolicy()
     recall_log: RecallLogPolicy = RecallLogPolicy()
     tune: TunePolicy = TunePolicy()
+    upkeep: UpkeepPolicy = UpkeepPolicy()
     health: HealthPolicy = HealthPolicy()
     metrics: MetricsPolicy = MetricsPolicy()
     plan: PlanPolicy = PlanPolicy()

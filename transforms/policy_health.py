@@ -34,8 +34,6 @@ class HealthPolicy(Section):
     """A smaller data file is one to be merged."""
     free_bytes: int = Field(100_000_000, ge=0, le=1_000_000_000_000_000)
     """Up to so many superseded bytes nothing is said of them."""
-    ledger_files: int = Field(100, ge=2, le=1_000_000)
-    """Merge the files of runs and measures, which every night adds to, once there are more than this."""
     trend_nights: int = Field(14, ge=2, le=1_000)
     """Last nights that the page shows."""
     overdue_rows_warn: float = Field(1.0, ge=0, le=1_000_000_000_000)
@@ -183,7 +181,7 @@ class HealthPolicy(Section):
     bad_certificates_fail: float = Field(1.0, ge=0, le=1_000_000_000_000)
     """From here on check `erasure` fails."""
     files_ratio_warn: float = Field(1.0, ge=0, le=1_000_000)
-    """Data files of the table that has most, over `ingest.compact_above_files`."""
+    """Data files of the table that has most a partition, over `upkeep.step_files` a partition."""
     files_ratio_fail: float = Field(2.0, ge=0, le=1_000_000)
     """From here on check `compaction` fails."""
     partition_files_warn: float = Field(200.0, ge=0, le=1_000_000_000)

@@ -26,3 +26,7 @@ class EngineConfig(BaseModel):
     ``workers`` worker processes are started on this machine for the run."""
     retries: int = Field(default=2, ge=0, le=100)
     """How often a unit is tried again after its worker died."""
+    wait_seconds: float = Field(default=60.0, gt=0, le=86_400)
+    """dask: how long to wait for the scheduler and for a worker, at the start and where all have gone."""
+    least_rows: int = Field(default=5_000, ge=0, le=10**12)
+    """local: fewer rows than this are quicker done in this process than a worker is started."""

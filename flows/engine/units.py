@@ -8,7 +8,7 @@ each job's own rule, the same that makes a killed run safe to start again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from transforms.errors import SlowwaveError
@@ -70,4 +70,14 @@ class UnitsError(SlowwaveError):
             f"{step}: {len(failed)} of {count} units failed ({told}{more}), the others were done",
             remedy or "Run again: only what is missing is done.",
         )
+        self.step = step
         self.failed = tuple(failed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """See ``SlowwaveError.as_dict``; with the units that failed."""
+        return {**super().as_dict(), "units": self.told()}
+
+    def told(self) -> list[dict[str, str]]:
+        """The units that failed, with step, code, message and remedy of each."""
+        shown = ((done.unit, done.failure) for done in self.failed if done.failure)
+        return [{"step": self.step, "unit": unit.name, **asdict(failure)} for unit, failure in shown]

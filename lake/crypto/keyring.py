@@ -294,7 +294,7 @@ class Keyring:
         """How many keys ``destroy`` would destroy."""
         return len(self._of(subject)) if subject.kind in ("tenant", "user", "agent") else 0
 
-    def locked(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[int]:
         """Alone among those who destroy or wrap anew, on whichever copy of the lake they work."""
         lake = replace(self._lake, uri=self.uri, storage=self.storage)
         return locks.hold(lake, _LOCK, _LOCK_WAIT_SECONDS)

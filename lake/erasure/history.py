@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lake import tables
 from lake.lake import Lake
+from lake.storage import S3Storage
 from transforms.schemas import Table
 
 _LOG = "_delta_log/"
@@ -49,6 +50,17 @@ def clear(lake: Lake, wanted: Sequence[Table]) -> Cleared:
             done.bytes += size
         done.files += lake.storage.sweep(f"tables/{table.name}", 0)
     return done
+
+
+def half_written(lake: Lake) -> int | None:
+    """Files below tables and index that a killed writer left half in the store; None where it does not tell.
+
+    On a local disk they are files, which are read back as all others are.
+    """
+    if not isinstance(lake.storage, S3Storage):
+        return 0
+    found = [lake.storage.half_written(f"{prefix}/") for prefix in ("tables", "index")]
+    return None if None in found else sum(n for n in found if n)
 
 
 _COUNTED = ("tables", "index", "landing", "recall_log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-from lake.faults import storage_fault, wrapped
+from lake.faults import wrapped
 from lake.lake import Lake
 from lake.storage import LocalStorage, S3Storage, make_directory
 
@@ -47,12 +47,7 @@ def _share_one(lake: Lake, source: str, target: str) -> None:
             except OSError:  # a file system without hard links
                 storage.write(target, storage.path(source).read_bytes())
     elif isinstance(storage, S3Storage):
-        from obstore.exceptions import BaseError
-
-        try:
-            storage._store.copy(source, target)
-        except (BaseError, OSError) as error:
-            raise storage_fault(error, f"copying {source}") from error
+        storage.copy(source, target)
 
 
 def size_of(lake: Lake, prefix: str) -> tuple[int, int]:

@@ -3,7 +3,8 @@
 The live generation is never changed. Tables that hold none of the rows are linked into the new
 generation (copied on an object store); of the others, files without such a row are linked, the rest is
 written anew, and every index is built anew, because a full-text index keeps the words of rows that are
-gone. The pointer moves last; until then a run that was killed has left strays, which the next removes.
+gone. The same is done to a table of which an update hid rows (``lake.index_update``), whoever's they
+were. The pointer moves last; until then a run that was killed has left strays, which the next removes.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _purged(
     held = {entry.name: held_ids(lake, manifest.generation, entry, ids) for entry in manifest.tables}
     added = _by_table(manifest, MEMORIES.empty() if add is None else MEMORIES.conform(add))
     done = replace(done, generation=manifest.generation, rows_before=manifest.rows, rows_after=manifest.rows)
-    if any(held.values()) or added:
+    if any(held.values()) or added or manifest.hidden_rows:
         name = f"gen-{max(map(number_of, _held(lake) | pointer.kept())) + 1:06d}"
         try:
             done = _build(lake, manifest, name, ids, held, added, policy, inputs, done)
@@ -118,6 +119,7 @@ def _without_strays(lake: Lake, done: IndexPurged, kept: Collection[str]) -> Ind
     sizes = [size_of(lake, f"index/{name}") for name in strays]
     for name in strays:
         remove_generation(lake, name)
+    lake.storage.sweep("index", 0)
     left = sorted(_held(lake) & set(strays))
     if left:
         raise StorageError(
@@ -172,7 +174,7 @@ def _build(
     files = 0
     for entry in manifest.tables:
         more = added.get(entry.name, MEMORIES.empty())
-        if held[entry.name] or more.height:
+        if held[entry.name] or more.height or entry.hidden_rows:
             removals.append(
                 without(
                     lake, manifest.generation, name, entry, ids, held[entry.name], more, manifest.dimensions
@@ -228,6 +230,9 @@ def _checked(
         next_expiry_at=_next_expiry(manifest, added),
         inputs=dict(manifest.inputs if inputs is None else inputs),
         checks={},
+        appended_rows=manifest.appended_rows + sum(frame.height for frame in added.values()),
+        hidden_since=None,
+        bare_rows=None,
     )
     tuned = calibrated(Generation(lake, draft), policy, as_of).tables
     order = {entry.name: place for place, entry in enumerate(manifest.tables)}

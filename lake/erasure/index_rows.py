@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from lake.erasure.index_files import share, size_of
 from lake.faults import storage_fault
 from lake.index import MAIN, TableEntry
-from lake.index_build import ROWS_PER_FILE, index_main, index_own, to_batch
+from lake.index_batches import to_batch
+from lake.index_build import ROWS_PER_FILE, index_main, index_own
 from lake.lake import Lake
 
 _BATCH_ROWS = 8192

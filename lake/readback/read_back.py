@@ -18,6 +18,7 @@ from lake.readback.read_file import Allowed, FileReader, allowed_ids, nothing_al
 from lake.readback.result import LISTED, FileFinds, Leak, ReadBack
 from lake.readback.stored import everything
 from lake.readback.words import unexplained
+from lake.shown import Shown, unseen
 from lake.storage import Entry
 
 __all__ = ["Needles", "ReadBack", "read_back"]
@@ -32,6 +33,7 @@ def read_back(
     kept: Allowed | None = None,
     excepted: Collection[str] = (),
     threads: int = THREADS,
+    shown: Shown = unseen,
 ) -> ReadBack:
     """Search every file of a lake for what was erased.
 
@@ -44,6 +46,7 @@ def read_back(
         kept: Which of the rows that may hold needles are no mentions and are counted apart.
         excepted: Keys that are not read, such as the open request's own state.
         threads: Files at once.
+        shown: Told how many files there are, and of each that was read.
 
     Raises:
         LakeError: A folder may not be listed.
@@ -54,8 +57,14 @@ def read_back(
     left_out = set(excepted)
     entries = [entry for entry in everything(lake.storage) if entry.key not in left_out]
     reader.look_at_names(entries)
-    with ThreadPoolExecutor(threads, thread_name_prefix="slowwave-readback") as pool:
-        finds = list(pool.map(reader.read, entries))
+    finds = []
+    with (
+        shown(len(entries)) as advance,
+        ThreadPoolExecutor(threads, thread_name_prefix="slowwave-readback") as pool,
+    ):
+        for find in pool.map(reader.read, entries):
+            finds.append(find)
+            advance(1)
     _judge_words(lake, entries, finds)
     return _result(needles, finds, tuple(sorted(left_out)), time.perf_counter() - began)
 

@@ -64,9 +64,9 @@ class _Ranges(io.RawIOBase):
 
     def __init__(self, storage: S3Storage, key: str) -> None:
         super().__init__()
-        self._store: Any = storage._store
+        self._storage = storage
         self._key, self._at = key, 0
-        self._size = int(self._store.head(key)["size"])
+        self._size = storage.size(key)
 
     def readable(self) -> bool:
         """Always."""
@@ -90,6 +90,6 @@ class _Ranges(io.RawIOBase):
         length = min(len(buffer), self._size - self._at)
         if length <= 0:
             return 0
-        buffer[:length] = bytes(self._store.get_range(self._key, start=self._at, length=length))
+        buffer[:length] = self._storage.read_range(self._key, self._at, length)
         self._at += length
         return length

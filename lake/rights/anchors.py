@@ -59,6 +59,33 @@ def anchors(lake: Lake) -> list[Anchor]:
     return [*_of_requests(lake), *_of_certificates(lake)]
 
 
+def examined_since(lake: Lake, since: tuple[int, str] | None) -> Verified:
+    """``examined`` for every night: it reads what came after an event, however long the chain is.
+
+    Args:
+        lake: Where.
+        since: ``head`` of what was found whole last: number and hash. What was changed before it shows
+            only in ``examined``, which doctor and the reports call.
+    """
+    if since is None:
+        return examined(lake)
+    known = [one for one in _of_requests(lake) if one.seq > since[0]]
+    found = audit.verify(lake, since)
+    for anchor in sorted(known, key=lambda one: (one.seq, one.holder)):
+        fault = _anchor_fault(lake, found, anchor)
+        if found.broken is None and fault is not None:
+            return replace(found, broken=fault)
+    return found
+
+
+def _anchor_fault(lake: Lake, found: Verified, anchor: Anchor) -> str | None:
+    if anchor.seq > found.length:
+        return f"event {found.length + 1} is missing: {anchor.holder} names event {anchor.seq}"
+    held = audit.hash_at(lake, anchor.seq)
+    is_same = held is not None and held.startswith(anchor.hash)
+    return None if is_same else f"event {anchor.seq} is not the one that {anchor.holder} names"
+
+
 def examined(lake: Lake, kept: Iterable[Anchor] = ()) -> Verified:
     """``audit.verify``, and whether the chain still holds what was kept elsewhere.
 
@@ -76,13 +103,9 @@ def examined(lake: Lake, kept: Iterable[Anchor] = ()) -> Verified:
     found = audit.verify(lake)
     if found.broken is not None:
         return found
-    held = {one.seq: one.hash for one in audit.entries(lake)} if known else {}
     for anchor in known:
-        if anchor.seq > found.length:
-            fault = f"event {found.length + 1} is missing: {anchor.holder} names event {anchor.seq}"
-            return replace(found, broken=fault)
-        if not held[anchor.seq].startswith(anchor.hash):
-            return replace(found, broken=f"event {anchor.seq} is not the one that {anchor.holder} names")
+        if (broken := _anchor_fault(lake, found, anchor)) is not None:
+            return replace(found, broken=broken)
     return found if fault is None else replace(found, broken=fault)
 
 

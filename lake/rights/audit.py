@@ -110,6 +110,12 @@ def head(lake: Lake) -> Entry | None:
     return None if record is None else _entry(record)
 
 
+def hash_at(lake: Lake, seq: int) -> str | None:
+    """The hash of the event at a number, as it says itself; None where there is none."""
+    record = _read(lake, seq)
+    return None if record is None else str(record["hash"])
+
+
 def entries(lake: Lake) -> list[Entry]:
     """Every readable event, in order; ``verify`` says whether they can be trusted."""
     numbers = sorted(filter(None, map(_number, _keys(lake))))
@@ -132,19 +138,29 @@ def hash_of(record: Mapping[str, Any]) -> str:
     return sha256(_canonical({k: v for k, v in record.items() if k != "hash"})).hexdigest()
 
 
-def verify(lake: Lake) -> Verified:
+def verify(lake: Lake, since: tuple[int, str] | None = None) -> Verified:
     """Walk the chain from its first event and name the first broken link.
 
     Detects an event that was changed, exchanged, moved, made by hand or taken out of the middle, a file
     that is no event, and a tail cut behind what HEAD names. A cut together with a HEAD that was set back
     is found by ``lake.rights.anchors``: requests and certificates name later events.
+
+    Args:
+        lake: Where.
+        since: Number and hash of an event up to which the chain was found whole before: while that event
+            holds, and one stands at each number before it, only later ones are read. None reads all; so
+            does one that does not hold.
     """
     named = lake.storage.read(HEAD)  # before the listing: events that come meanwhile are no fault
     names = _keys(lake)
     foreign = [key for key in names if _number(key) is None and key != HEAD]
     numbers = sorted(n for n in map(_number, names) if n is not None)
     prev, last = genesis(lake), None
-    for expected, number in enumerate(numbers, 1):
+    begun = _checked(lake, since, numbers)
+    if begun is not None:
+        prev, last = begun.hash, begun
+    first = 0 if begun is None else begun.seq
+    for expected, number in enumerate(numbers[first:], first + 1):
         if number != expected:
             return Verified(expected - 1, last, f"event {expected} is missing")
         record = _read(lake, number)
@@ -156,6 +172,16 @@ def verify(lake: Lake) -> Verified:
     if fault is None and foreign:
         fault = f"{len(foreign)} files are no events, such as number {names.index(foreign[0]) + 1} of audit/"
     return Verified(len(numbers), last, fault)
+
+
+def _checked(lake: Lake, since: tuple[int, str] | None, numbers: list[int]) -> Entry | None:
+    """The event that a check before ended at, where it is the same and none before it is missing."""
+    if since is None or numbers[: since[0]] != list(range(1, since[0] + 1)):
+        return None
+    record = _read(lake, since[0])
+    if record is None or record["hash"] != since[1] or _fault(record, since[0], record["prev"]):
+        return None
+    return _entry(record)
 
 
 def _fault(record: dict[str, Any] | None, number: int, prev: str) -> str | None:

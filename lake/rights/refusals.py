@@ -203,7 +203,7 @@ class Tombstones:
         if found is None:
             if len(self._owners) >= _MOST_KEPT:
                 self._owners = {}
-            hashes = (self._keyed(parts) for parts in _owners(self._kinds, scope))
+            hashes = (self._keyed(parts) for parts in owners_of(self._kinds, scope))
             found = tuple(self._held[name] for name in hashes if name in self._held)
             self._owners[scope] = found
         return found
@@ -227,7 +227,7 @@ def scope_of(row: Mapping[str, Any]) -> RowScope:
     return row.get("tenant_id"), row.get("user_id"), row.get("agent_id"), row.get("session_id")
 
 
-def _owners(kinds: Collection[str], scope: RowScope) -> Iterator[tuple[str, ...]]:
+def owners_of(kinds: Collection[str], scope: RowScope) -> Iterator[tuple[str, ...]]:
     """``Subject.parts`` of every subject of the kinds, single memories apart, that owns rows of a scope."""
     tenant, user, agent, session = (part or "" for part in scope)
     if not tenant:

@@ -91,7 +91,7 @@ def test_exit_codes() -> None:
     for cls in vars(errors).values():
         if isinstance(cls, type) and issubclass(cls, errors.SlowwaveError):
             assert cls.code in shown.pop(cls.exit_code, set()), cls
-    assert set(shown) == {0, 130}
+    assert set(shown) == {0, 130, 143}
 
 
 def reasons_in_code() -> set[str]:

@@ -14,6 +14,7 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 
 import flows.prefect_flows as shell
 import flows.prefect_steps as steps
+from flows.engine.units import Done, Failure, Unit, UnitsError
 from flows.job import LOCK, StepResult
 from lake import locks
 from lake.lake import open_lake
@@ -21,6 +22,7 @@ from transforms.errors import CheckError, EndpointError, StorageError
 
 AT = datetime(2026, 6, 30, tzinfo=UTC)
 SECRET = "my locker code is 4711"
+FAILED = Done(Unit("embed", "bucket 1", (1,)), failure=Failure("lake", "a file is missing", "Restore it."))
 
 
 class Planted:
@@ -65,6 +67,7 @@ def main(lake: str, config: str, source: str) -> dict[str, Any]:
         "recovers": publish(Planted("embed", StorageError("away"), EndpointError("away"))),
         "gives_up": publish(Planted("embed", *(EndpointError("no answer", "Call it.") for _ in range(9)))),
         "check": publish(Planted("embed", CheckError("recall 0.90 is below 0.95"))),
+        "units": publish(Planted("embed", UnitsError("embed", [FAILED], 3))),
         "bug": publish(Planted("embed", KeyError(SECRET))),
     }
     reading = Reading()

@@ -1,4 +1,6 @@
-"""``python -m tests.flows.retain_worker AS_OF``: kills runs of retain, as stdin asks; see test_retain_crash.
+"""``python -m tests.flows.retain_worker AS_OF [BUCKET]``: kills runs of retain, as stdin asks.
+
+See test_retain_crash, and test_retain_units, where it is a bucket's unit that dies.
 
 Each line of stdin is a lake and a number; a forked child runs retain there and kills itself before its write
 of that number. Nothing of Polars may run in this process, which forks. What is written inside a commit is not
@@ -13,7 +15,7 @@ import sys
 from datetime import datetime
 from typing import Any, NoReturn
 
-from flows import retain
+from flows import retain, retain_units
 from flows.job import Job
 from lake import storage, tables
 from lake.lake import open_lake
@@ -21,6 +23,10 @@ from transforms.policy import Policy
 
 SURVIVED = 3
 """Exit code of a run that was not killed; it says how many writes it made."""
+
+
+RUN_ID = "0" * 32
+"""Of the run whose unit dies."""
 
 
 class Fuse:
@@ -50,7 +56,11 @@ def child(uri: str, number: int, as_of: datetime) -> NoReturn:
     for name in ("write", "create", "delete"):
         fuse.wrap(storage.LocalStorage, name)
     job = Job(open_lake(uri), Policy(), as_of, lambda: sys.exit("retain asked for a model"))
-    retain.run_retain(job)
+    if len(sys.argv) > 2:
+        payload = {"bucket": int(sys.argv[2]), "run_id": RUN_ID, "looked_at": None, "basis": None}
+        retain_units.retain_unit(job, payload)
+    else:
+        retain.run_retain(job)
     print(fuse.seen, flush=True)
     os._exit(SURVIVED)
 

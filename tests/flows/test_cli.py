@@ -40,6 +40,7 @@ VERBS = (
     "explain",
     "status",
     "doctor",
+    "migrate",
     "formats",
     "demo",
     "pin",
@@ -68,6 +69,8 @@ VERBS = (
     "share-patterns",
     "tune",
     "what-if",
+    "backup",
+    "restore",
 )
 HEAVY = (
     "polars",
@@ -109,20 +112,24 @@ def flags(verb: str) -> list[str]:
 
 def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
     assert sorted(cli.known_flags()) == sorted(VERBS)
-    shared = {"--lake", "--config", "--json", "--as-of"}
+    shared = {"--lake", "--config", "--json", "--as-of", "--progress"}
     scope = {"--tenant", "--user", "--agent", "--session"}
+    engine = {"--engine", "--workers", "--scheduler"}
     wanted = {
-        "ingest": scope | {"--format", "--timezone", "--explain"},
-        "nightly": scope | {"--no-publish", "--dry-run"},
-        "consolidate": {"--dry-run", "--complete"},
+        "ingest": scope | engine | {"--format", "--timezone", "--explain"},
+        "embed": engine,
+        "nightly": scope | engine | {"--no-publish", "--dry-run"},
+        "consolidate": engine | {"--dry-run", "--complete"},
         "facts": scope | {"--history", "--recorded-by", "--tenant-wide"},
         "explain": scope | {"--tenant-wide"},
         "recall": scope | {"-k", "--kinds", "--explain", "--weights"},
         "used": scope | {"--call"},
+        "backup": {"--to", "--keep", "--erasures-only", "--check"},
+        "restore": {"--from", "--copy", "--erasures"},
         "context": scope | {"--budget"},
-        "publish": {"--rollback", "--force"},
-        "decay": scope | {"--out"},
-        "retain": {"--dry-run"},
+        "publish": engine | {"--rollback", "--force"},
+        "decay": scope | engine | {"--out"},
+        "retain": engine | {"--dry-run"},
         "cold": scope | {"--restore"},
         "erase": scope | {"--memory", "--basis", "--yes", "--alias", "--canary", "--resume", "--verify"},
         "export": scope | {"--out", "--force"},

@@ -216,7 +216,8 @@ def test_canaries_in_fields_that_nobody_indexes(tmp_path: Path) -> None:
     assert tables.scan(job.lake, EPISODES).collect()["content"].to_list() == ["A row of ben."]
 
 
-def test_a_killed_retention_leaves_no_name_behind(job: Job) -> None:
+@pytest.mark.parametrize("key", ["state/retaining.json", "state/retaining/1.json"])
+def test_a_killed_retention_leaves_no_name_behind(job: Job, key: str) -> None:
     rebuilt = [["acme", "user:ana", "s2"], ["acme", "user:ben", "b1"]]
     journal: dict[str, Any] = {
         "run_id": "r",
@@ -225,9 +226,9 @@ def test_a_killed_retention_leaves_no_name_behind(job: Job) -> None:
         "rebuilt": rebuilt,
         "pending": None,
     }
-    job.lake.storage.write("state/retaining.json", json.dumps(journal).encode())
+    job.lake.storage.write(key, json.dumps(journal).encode())
     assert erase(job, user="ana").outcome == "complete"
-    left = json.loads(job.lake.storage.read("state/retaining.json") or b"")
+    left = json.loads(job.lake.storage.read(key) or b"")
     assert left["rebuilt"] == rebuilt[1:]
 
 

@@ -23,6 +23,7 @@ from tests.flows.lakes import AS_OF, Command, content, files_below, ingest, job_
 from transforms.health.remedies import TITLES
 from transforms.policy import Policy
 from transforms.policy_health import HealthPolicy
+from transforms.policy_upkeep import UpkeepPolicy
 from transforms.schemas import METRICS, RUNS
 
 
@@ -162,7 +163,7 @@ def test_a_night_tells_what_fails_and_ends_well(tmp_path: Path) -> None:
 
 
 def test_files_of_ledgers_are_merged(tmp_path: Path) -> None:
-    job = job_on(tmp_path / "lake", policy=Policy(health=HealthPolicy(ledger_files=3)))
+    job = job_on(tmp_path / "lake", policy=Policy(upkeep=UpkeepPolicy(partition_files=3)))
     for n in range(3):
         nightly(replace(job, as_of=AS_OF + timedelta(days=n)), tmp_path, n)
     assert len(tables.data_files(job.lake, RUNS)) <= 3

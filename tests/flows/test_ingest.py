@@ -32,6 +32,7 @@ from tests.flows.lakes import (
 )
 from transforms.errors import InputError
 from transforms.policy import IngestPolicy, Policy
+from transforms.policy_upkeep import UpkeepPolicy
 from transforms.schemas import EPISODES, QUARANTINE, RUNS, VECTORS
 from transforms.validate import Defaults
 
@@ -247,8 +248,8 @@ def test_many_landed_segments_go_in_bounded_portions(tmp_path: Path) -> None:
     assert tables.version(job.lake, EPISODES) == 4  # made, then one commit for each full buffer
 
 
-def test_a_file_count_above_the_limit_is_compacted(tmp_path: Path) -> None:
-    policy = Policy(ingest=IngestPolicy(compact_above_files=3))
+def test_a_partition_with_too_many_files_is_merged(tmp_path: Path) -> None:
+    policy = Policy(upkeep=UpkeepPolicy(step_files=3, partition_files=2))
     job = job_on(tmp_path / "lake", policy=policy)
     for n in range(6):
         ingest(job, write(tmp_path / f"{n}.jsonl", [row(n)]))

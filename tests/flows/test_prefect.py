@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,13 +18,14 @@ import yaml
 from flows.erase import record
 from flows.job import LOCK, Job
 from flows.markdown import escaped, manifest_markdown
-from lake import landing, locks
+from lake import landing, locks, tables
 from lake.embedders.config import EmbedderConfig, make_embedder
 from lake.index import read_pointer
 from lake.lake import init_lake, open_lake
 from lake.rights import requests
 from tests.flows.prefect_server import REPOSITORY, PrefectServer, prefect_server
 from transforms.policy import Policy
+from transforms.schemas import RUNS
 from transforms.subjects import Subject
 
 SAMPLES = REPOSITORY / "samples"
@@ -133,13 +136,63 @@ def test_a_night_publishes_and_returns_counts(server: PrefectServer, night: dict
     (artifact,) = [a for a in server.artifacts(night["id"]) if a["key"] == "slowwave-nightly"]
     assert artifact["type"] == "markdown"
     assert artifact["data"] == manifest_markdown(manifest)
+    shown = {a["key"]: a for a in server.artifacts(night["id"]) if a["type"] == "progress"}
+    tasks = ("ingest", "embed", "consolidate", "publish")
+    assert {f"slowwave-progress-{task}" for task in tasks} <= set(shown)
+    assert {a["data"] for a in shown.values()} == {100.0}
+    assert all(re.fullmatch(r"[a-z0-9 ]+: [0-9,]+( of [0-9,]+)? [^:]* done after [^:]*", a["description"])
+               for a in shown.values()), shown  # fmt: skip
     assert manifest["health"]["state"] == "ok", manifest["health"]
     assert health_events(server, server.lake, "ok")
     # The run's process sends its last log lines after it has reported its state.
     server.wait(
+        "progress in the log",
+        lambda: any("event=end task=publish " in line for line in server.messages(night["id"])),
+    )
+    server.wait(
         "the step's line in the log",
         lambda: any(line.startswith("publish done: rows_in") for line in server.messages(night["id"])),
     )
+
+
+STOPPED = """
+import sys
+from flows.prefect_flows import consolidate
+consolidate(lake=sys.argv[1], as_of=sys.argv[2])
+"""
+
+
+@pytest.mark.server
+def test_sigterm_is_noted_in_the_ledger_and_frees_the_lake(server: PrefectServer) -> None:
+    lake = init_lake(str(server.home / "stopped"), buckets=2)
+    rows = [{"content": f"I live in Town{n % 13}, pier {n}."} for n in range(600)]
+    landing.append(lake, rows, tenant_id="acme", user_id="u1")
+    ingested = subprocess.run(
+        [sys.executable, "-m", "flows", "--lake", lake.uri, "ingest", "--progress", "none"],
+        env=server.environment(),
+        check=False,
+    )
+    assert ingested.returncode == 0
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED, lake.uri, "2030-01-01T00:00:00Z"],
+        env=server.environment(),
+        cwd=server.work,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if "event=start task=consolidate " in line:
+            process.send_signal(signal.SIGTERM)
+    process.stderr.close()
+    assert process.wait(60) != 0, said
+    runs = tables.scan(lake, RUNS).sort("started_at").collect()
+    assert runs.select("step", "state", "error").row(-1) == ("consolidate", "failed", "interrupted"), said
+    with locks.hold(lake, LOCK, 0):
+        pass
 
 
 @pytest.mark.server
@@ -235,6 +288,12 @@ def test_errors_are_told_and_only_transient_ones_tried_again(server: PrefectServ
         "recovers": ("COMPLETED", 3, None),
         "gives_up": ("FAILED", 3, "endpoint: no answer. Call it."),
         "check": ("FAILED", 1, "check: recall 0.90 is below 0.95."),
+        "units": (
+            "FAILED",
+            1,
+            "units: embed: 1 of 3 units failed (bucket 1: a file is missing), the others were done."
+            " Restore it.",
+        ),
         "reads_anew": ("COMPLETED", None, None),
         "no_zone": (
             "FAILED",

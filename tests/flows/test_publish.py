@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import publish, published
+from flows import publish_build, published
 from flows.consolidate import run_consolidate
 from flows.embed import run_embed
 from flows.job import Job
@@ -115,7 +115,7 @@ def test_a_failed_check_keeps_the_old_generation_live(
 ) -> None:
     job = night(tmp_path, 3)
     bad = [Check("recall", False, "recall@10 0.4 over 50 queries"), Check("expiry", True, "none late")]
-    monkeypatch.setattr(publish, "run_checks", lambda *_, **__: bad)
+    monkeypatch.setattr(publish_build, "run_checks", lambda *_, **__: bad)
     with pytest.raises(CheckError, match=r"old one stays live: recall: recall@10 0\.4"):
         run_publish(job, force=True)
     assert (live(job), generations(job.lake)) == ("gen-000001", ["gen-000001"])
@@ -182,7 +182,7 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path, monkeypatch: pytest
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publish, "run_checks", killed)
+    monkeypatch.setattr(publish_build, "run_checks", killed)
     with pytest.raises(KeyboardInterrupt):
         run_publish(job, force=True)
     monkeypatch.undo()

@@ -40,7 +40,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def published(job: Job) -> pl.DataFrame:
-    return pl.concat(list(frames(job, lambda _: None))).sort("memory_id")
+    return pl.concat(list(frames(job))).sort("memory_id")
 
 
 def hear(job: Job, *rows: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from flows.job import Job
 from flows.retain import run_retain
-from flows.retain_state import JOURNAL
+from flows.retain_journal import JOURNAL, left
 from lake import history as history_of
 from lake import tables
 from lake.rights import audit
@@ -41,7 +41,7 @@ def state_of(job: Job) -> dict[str, list[Any]]:
             rows = content(job, table)
             held[table.name] = sorted(map(str, rows.drop("run_id", strict=False).rows()))
     events = [(e.kind, e.at, dict(e.counts)) for e in audit.entries(job.lake)]
-    return {**held, "audit": events, "journal": [job.lake.storage.read(JOURNAL)]}
+    return {**held, "audit": events, "journal": [job.lake.storage.read(JOURNAL), *left(job)]}
 
 
 def test_killed_before_any_write_and_run_again_it_ends_in_the_same_state(tmp_path: Path) -> None:

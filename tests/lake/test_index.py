@@ -21,7 +21,8 @@ from lake.index import (
     scope_hash,
     write_pointer,
 )
-from lake.index_build import generations, remove_generation, to_batch, vector_matrix
+from lake.index_batches import to_batch, vector_matrix
+from lake.index_build import generations, remove_generation
 from lake.lake import Lake
 from lake.scope import Filters, Scope, predicate
 from tests.lake.recalled import DIMENSIONS, NOW, make_lake

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-import flows.publish
+import flows.publish_build
 from flows.embed import run_embed
 from flows.publish import run_publish
 from lake import index_checks
 from lake.embedders.protocol import Embedded
-from lake.index import Generation, Manifest, TableEntry, read_pointer, scope_hash, tenant_hash
-from lake.index_build import Builder, generations
+from lake.index import Generation, Manifest, read_pointer, scope_hash, tenant_hash
+from lake.index_build import Builder, Part, generations
 from lake.index_checks import (
     Check,
     calibrated,
@@ -338,7 +338,7 @@ def test_a_failed_check_leaves_the_old_generation_live(
     def one_fails(*args: Any, **kwargs: Any) -> list[Check]:
         return [replace(c, passed=c.passed and c.name != broken) for c in real(*args, **kwargs)]
 
-    monkeypatch.setattr(flows.publish, "run_checks", one_fails)
+    monkeypatch.setattr(flows.publish_build, "run_checks", one_fails)
     with pytest.raises(CheckError, match=broken):
         publish(job(lake))
     pointer = read_pointer(lake)
@@ -352,12 +352,12 @@ def test_a_failed_check_leaves_the_old_generation_live(
 
 def test_a_builder_that_loses_a_row_is_caught_by_publish(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     land(lake, {"content": "violin one"}, {"content": "violin two"})
-    real = Builder.write
+    real = Builder.write_part
 
-    def losing(self: Builder, frames: Iterable[pl.DataFrame]) -> list[TableEntry]:
+    def losing(self: Builder, frames: Iterable[pl.DataFrame]) -> Part:
         return real(self, (frame.tail(-1) for frame in frames))
 
-    monkeypatch.setattr(Builder, "write", losing)
+    monkeypatch.setattr(Builder, "write_part", losing)
     with pytest.raises(CheckError, match="row_counts"):
         publish(job(lake))
     assert read_pointer(lake) is None

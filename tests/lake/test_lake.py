@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lake import landing, tables
-from lake.lake import init_lake, open_lake
+from lake.lake import VERSION, init_lake, open_lake
 from lake.storage import LocalStorage
 from tests.lake.made import command, episodes
 from transforms.errors import LakeError, UsageError
 from transforms.schemas import EPISODES
 
-GOOD = {"format": "slowwave", "version": 1, "lake_id": "00", "buckets": 16}
+GOOD = {"format": "slowwave", "version": VERSION, "lake_id": "00", "buckets": 16}
 
 
 def test_init_makes_a_lake_once(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_damaged_record(tmp_path: Path, raw: bytes) -> None:
 
 def test_another_version_whatever_else_its_record_holds(tmp_path: Path) -> None:
     (tmp_path / "lake.json").write_text('{"format": "slowwave", "version": 7, "shape": "unknown"}')
-    with pytest.raises(LakeError, match="has version 7, this slowwave reads version 1") as caught:
+    with pytest.raises(LakeError, match="has version 7, this slowwave reads version 2") as caught:
         open_lake(str(tmp_path))
-    assert "release" in caught.value.remedy
+    assert "update slowwave" in caught.value.remedy
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:

@@ -52,6 +52,17 @@ def test_only_what_changes_is_written(lake: Lake) -> None:
     assert tables.scan(lake, TOPIC_MEMBERS).collect().height == 5
 
 
+def test_rows_are_passed_over_by_what_no_revision_changes(lake: Lake) -> None:
+    write(lake, members(a="t1", b="t1"))
+    write(lake, members(a="t2"))
+    for name, expected in (("a", [("a", "t2", 2, False)]), ("b", [("b", "t1", 2, True)]), ("c", [])):
+        found = latest(lake, TOPIC_MEMBERS, where=pl.col("episode_id") == name)
+        assert found.select("episode_id", "topic_id", "revision", "is_removed").rows() == expected
+    keys = pl.DataFrame({"tenant_id": ["acme"], "episode_id": ["b"]})
+    both = latest(lake, TOPIC_MEMBERS, keys=keys, where=pl.col("episode_id").is_in(["a", "b"]))
+    assert both["episode_id"].to_list() == ["b"]
+
+
 def test_a_removed_row_comes_back_with_a_later_revision(lake: Lake) -> None:
     write(lake, members(a="t1"))
     write(lake, members())

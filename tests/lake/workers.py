@@ -11,6 +11,7 @@ import polars as pl
 from made import episodes
 
 from lake import landing, locks, tables, upkeep
+from lake.fences import committing
 from lake.lake import open_lake
 from transforms.errors import UsageError
 from transforms.schemas import EPISODES
@@ -104,6 +105,17 @@ def hold(uri: str, name: str, wait: str, seconds: str) -> None:
         time.sleep(float(seconds))
 
 
+def commit_slowly(uri: str, name: str, token: str, seconds: str) -> None:
+    """Stand in the middle of a commit that is made for the run with that token."""
+    lake = open_lake(uri)
+    with locks.under(lake, name, int(token)), committing():
+        say("inside")
+        time.sleep(float(seconds))
+        say("committed")
+
+
 if __name__ == "__main__":
-    VERBS = {f.__name__: f for f in (land, fork_and_land, fork_too_late, commit, watch, tidy, hold)}
+    VERBS = {
+        f.__name__: f for f in (land, fork_and_land, fork_too_late, commit, watch, tidy, hold, commit_slowly)
+    }
     VERBS[sys.argv[1]](*sys.argv[2:])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from transforms.ids import SEPARATOR
+
 
 def over_capacity(rows: pl.DataFrame, budget: int, key: str) -> pl.DataFrame:
     """Rows that an owner has too many of.
@@ -20,7 +22,7 @@ def over_capacity(rows: pl.DataFrame, budget: int, key: str) -> pl.DataFrame:
         The rows that go.
     """
     who = ["tenant_id", "owner"]
-    owned = rows.filter(pl.col("owner").is_not_null())
+    owned = _large(rows, pl.len(), budget)
     excess = owned.group_by(who).agg(excess=pl.len().cast(pl.Int64) - budget).filter(pl.col("excess") > 0)
     crowded = owned.join(excess, on=who)
     # Pinned rows rank highest, so the places of the others begin at 1.
@@ -45,9 +47,21 @@ def over_size(rows: pl.DataFrame, budget: int, size: str, key: str) -> pl.DataFr
         The rows that go.
     """
     who = ["tenant_id", "owner"]
-    owned = rows.filter(pl.col("owner").is_not_null())
+    owned = _large(rows, pl.col(size).sum(), budget)
     large = owned.group_by(who).agg(total=pl.col(size).sum()).filter(pl.col("total") > budget)
     crowded = owned.join(large, on=who, how="semi").sort(
         "is_pinned", "score", "event_at", key, descending=True
     )
     return crowded.filter(~pl.col("is_pinned") & (pl.col(size).cum_sum().over(who) > budget))
+
+
+def _large(rows: pl.DataFrame, measure: pl.Expr, budget: int) -> pl.DataFrame:
+    """Rows of owners that may be over a budget; nearly all owners are within, and go at once.
+
+    Owners are told apart by a hash, in a fraction of the time that two texts take. Two owners of one hash
+    are counted together, which takes none away: who is over is counted exactly after it.
+    """
+    owner = pl.concat_str("tenant_id", "owner", separator=SEPARATOR).hash(0).alias("_place")
+    placed = rows.filter(pl.col("owner").is_not_null()).with_columns(owner)
+    large = placed.group_by("_place").agg(total=measure).filter(pl.col("total") > budget)
+    return placed.join(large.select("_place"), on="_place", how="semi", maintain_order="left").drop("_place")

@@ -129,9 +129,15 @@ def grouped(
     return found.with_columns(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
-def nearest_rank(values: pl.Expr, percent: int) -> pl.Expr:
-    """The least value that so many percent of the known ones do not exceed; null where none is known."""
-    held = values.drop_nulls().sort()
+def nearest_rank(values: pl.Expr, percent: int, *, is_sorted: bool = False) -> pl.Expr:
+    """The least value that so many percent of the known ones do not exceed; null where none is known.
+
+    Args:
+        values: Of a group.
+        percent: 0 to 100.
+        is_sorted: The rows are in the order of the values.
+    """
+    held = values.drop_nulls() if is_sorted else values.drop_nulls().sort()
     place = (held.len().cast(pl.Int64) * percent + 99) // 100 - 1
     return held.get(place.clip(lower_bound=0), null_on_oob=True)
 

@@ -182,12 +182,12 @@ MEASURES: dict[str, Kind] = {
         "Compare certificates/ with a backup, and erase again.",
     ),
     "files_ratio": Kind(
-        "compaction", "Files of the table that has most, against where it is compacted", "times",
-        "Lower ingest.compact_above_files, or write in larger portions.",
+        "compaction", "Files of the table that has most a partition, against what a step merges", "times",
+        "See that nights run; or write in larger portions.",
     ),
     "partition_files": Kind(
         "compaction", "Small files in the partition that has most", "files",
-        "Lower ingest.compact_above_files, or write in larger portions.",
+        "See that nights run; lower upkeep.partition_files, or write in larger portions.",
     ),
     "superseded_ratio": Kind(
         "compaction", "Bytes of superseded files, against those in use", "times",

@@ -56,6 +56,6 @@ def scores(memories: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """``by`` and ``SCORES_SCHEMA`` of rows from ``with_score``."""
     told = {
         "scored_rows": pl.len(),
-        **{f"score_p{q}": nearest_rank(pl.col("score"), q) for q in (10, 50, 90)},
+        **{f"score_p{q}": nearest_rank(pl.col("score"), q, is_sorted=True) for q in (10, 50, 90)},
     }
-    return grouped(memories, by, told, SCORES_SCHEMA)
+    return grouped(memories.sort("score"), by, told, SCORES_SCHEMA)

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,21 @@ def test_every_key_is_wrapped_anew_and_the_old_master_opens_nothing(root: Path) 
     assert under(new) == {OTHER.key_id: 23}
     with pytest.raises(LakeError, match="the master key is not the one of this keyring"):
         readable(open_lake(str(root), ring(root, MASTER)))
+
+
+def test_it_says_how_far_it_is(root: Path) -> None:
+    told: list[tuple[int, int]] = []
+
+    @contextmanager
+    def shown(total: int) -> Iterator[Callable[[int], None]]:
+        done: list[int] = []
+        yield done.append
+        told.append((total, sum(done)))
+
+    both = keys(open_lake(str(root), ring(root, OTHER, MASTER)))
+    rewrap(both, shown)
+    renew(both, shown)
+    assert told == [(24, 24), (24, 24)]
 
 
 def test_without_the_old_master_nothing_is_wrapped(root: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from lake import index_build
 from lake.index import PAYLOAD, RECORD_COLUMN, TERMS_COLUMN, Generation, scope_hash
-from lake.index_build import to_batch, vector_matrix
+from lake.index_batches import to_batch, vector_matrix
 from lake.lake import Lake
 from lake.online import held_views
 from lake.online.held_views import TooLarge, Views

@@ -9,6 +9,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,16 @@ def places(result: ReadBack) -> set[tuple[str, str]]:
 
 
 def test_a_clean_lake_passes_and_every_file_is_read(lake: Lake) -> None:
-    result = read_back(lake, NEEDLES)
+    told: list[int] = []
+
+    def shown(total: int) -> AbstractContextManager[Callable[[int], None]]:
+        told.append(-total)
+        return nullcontext(told.append)
+
+    result = read_back(lake, NEEDLES, shown=shown)
     assert result.passed
+    assert sum(told) == 0
+    assert -told[0] == result.files
     assert result.leaks == result.mentions == result.unreadable == ()
     paths = [path for path in root(lake).rglob("*") if path.is_file()]
     assert result.files == len(paths) == sum(result.kinds.values())

@@ -1,0 +1,314 @@
+"""A generation made from another one: its files linked, rows that went hidden, rows that came behind.
+
+The other one is never changed: readers hold it. Its files are linked (copied on an object store) under
+the new name, where only new files come beside them. A row that goes is hidden by Lance's own deletion
+file: no search sees it, but its bytes stay in the data file and its words in the text index until a
+generation is built whole. The manifest says how many such rows there are and since when, for the bound
+on that (``publish.hidden_days``). Erasure does not wait for it: it writes anew every fragment that hides
+any row, and all indexes (``lake.erasure.index_purge``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lake.erasure.index_files import share
+from lake.faults import storage_fault
+from lake.index import MAIN, Manifest, TableEntry
+from lake.index_batches import index_schema, to_batch
+from lake.index_build import ROWS_PER_FILE, by_scope_table, drop_history, index_main
+from lake.lake import Lake
+
+MOST_DELTAS = 8
+"""Deltas of an index before they are merged: each costs a search a look, and a merge costs what they hold."""
+MERGED_ROWS, MERGED_SHARE = 50_000, 20
+"""Appended rows that are written anew with the next ones: as many, or one in 20 of the table."""
+_SCAN_ROWS, _COPY_ROWS = 65_536, 8_192
+
+
+@dataclass
+class Updated:
+    """What an update did.
+
+    Attributes:
+        tables: Of the new generation.
+        fresh: Rows of new fragments, by table; they are its last ones.
+        appended: Rows that came.
+        removed: Rows that went.
+        bare: How many of the rows that went had no vector, less those that came without one.
+        next_expiry_at: When the first row of the new generation expires.
+        is_short_of_a_table: Whether rows came for a large scope that has no table; then it is of no use.
+    """
+
+    tables: list[TableEntry] = field(default_factory=list)
+    fresh: dict[str, int] = field(default_factory=dict)
+    appended: int = 0
+    removed: int = 0
+    bare: int = 0
+    next_expiry_at: datetime | None = None
+    is_short_of_a_table: bool = False
+
+
+@dataclass
+class _Added:
+    """New fragments by table, not committed yet."""
+
+    fragments: dict[str, list[Any]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    bare: int = 0
+    soonest: list[datetime] = field(default_factory=list)
+
+
+def update(
+    lake: Lake,
+    source: Manifest,
+    target: str,
+    *,
+    ids: Collection[str],
+    as_of: datetime,
+    frames: Iterable[pl.DataFrame],
+) -> Updated:
+    """Write a generation that differs from another one in some rows.
+
+    Args:
+        lake: Whose index.
+        source: The generation it is made from; it is only read.
+        target: Name of the new one; it must not have files yet.
+        ids: ``memory_id`` of rows that go, whether or not the source holds them.
+        as_of: Rows that have expired by then go too.
+        frames: ``schemas.MEMORIES`` rows that come,
+
+    Raises:
+        StorageError: The store fails, or the source cannot be read; the new generation is not live.
+    """
+    done = Updated()
+    gone = pa.array(sorted(ids), pa.string())
+    going, young = _looked_through(lake, source, gone, as_of, done)
+    added = _written(lake, source, target, young.batches(), frames)
+    for entry in source.tables:
+        dropped = young.numbers if entry.name == MAIN else ()
+        try:
+            changed = _table(lake, source, target, entry, going[entry.name], dropped, added)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_fault(
+                error, f"updating the index at {lake.index_uri(target)}/{entry.name}"
+            ) from error
+        if changed.rows or entry.name == MAIN:
+            done.tables.append(changed)
+            fragments = added.fragments.get(entry.name, [])
+            done.fresh[entry.name] = sum(fragment.physical_rows for fragment in fragments)
+    done.appended = sum(added.rows.values())
+    done.bare -= added.bare
+    done.is_short_of_a_table = not added.fragments.keys() <= {entry.name for entry in source.tables}
+    instants = [*added.soonest, *([done.next_expiry_at] if done.next_expiry_at else [])]
+    done.next_expiry_at = min(instants, default=None)
+    return done
+
+
+@dataclass(frozen=True)
+class _Young:
+    """Fragments that earlier updates appended, while they are small: they become one with the new rows.
+
+    A person's rows lie in one fragment where it was built whole; each fragment that is appended is a file
+    more to open for a search of a scope that is not held yet.
+
+    Attributes:
+        fragments: Of the main table.
+        going: Places in them of rows that go.
+    """
+
+    fragments: list[Any] = field(default_factory=list)
+    going: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Their ids."""
+        return tuple(fragment.fragment_id for fragment in self.fragments)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Their rows without those that go."""
+        for fragment in self.fragments:
+            gone = self.going.get(fragment.fragment_id, np.zeros(0, np.int64)).astype(np.uint64)
+            for batch in fragment.scanner(with_row_id=True, batch_size=_COPY_ROWS).to_batches():
+                places = batch["_rowid"].to_numpy(zero_copy_only=False) & np.uint64(0xFFFFFFFF)
+                left = batch.filter(pa.array(~np.isin(places, gone)))
+                if left.num_rows:
+                    yield left.drop_columns(["_rowid"])
+
+
+def _looked_through(
+    lake: Lake, source: Manifest, ids: pa.Array, as_of: datetime, done: Updated
+) -> tuple[dict[str, dict[int, NDArray[np.int64]]], _Young]:
+    """Places of the rows that go, by table and fragment; and what of the main table is written anew."""
+    import lance
+
+    going, young = {}, _Young()
+    for entry in source.tables:
+        uri = f"{lake.index_uri(source.generation)}/{entry.name}.lance"
+        try:
+            old = lance.dataset(uri)
+            going[entry.name] = _going(old, ids, as_of, done)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_fault(error, f"reading the index at {uri}") from error
+        if entry.name == MAIN and entry.fragments is not None:
+            room = max(MERGED_ROWS, entry.rows // MERGED_SHARE)
+            later = [one for one in old.get_fragments() if one.fragment_id >= entry.fragments]
+            small = later if sum(one.count_rows() for one in later) <= room else later[-1:]
+            if sum(one.count_rows() for one in small) <= room:
+                young = _Young(small, going[entry.name])
+    done.removed = sum(len(places) for table in going.values() for places in table.values())
+    return going, young
+
+
+def _written(
+    lake: Lake,
+    source: Manifest,
+    target: str,
+    before: Iterator[pa.RecordBatch],
+    frames: Iterable[pl.DataFrame],
+) -> _Added:
+    """New rows as data files of the tables they belong in; those of main behind rows of before."""
+    from lance.fragment import write_fragments
+
+    added, large = _Added(), source.large or ()
+    schema = index_schema(source.dimensions)
+
+    def write(name: str, batches: Iterator[pa.RecordBatch]) -> None:
+        uri = f"{lake.index_uri(target)}/{name}.lance"
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        made = write_fragments(reader, uri, schema, mode="create", max_rows_per_file=ROWS_PER_FILE)
+        added.fragments.setdefault(name, []).extend(one for one in made if one.physical_rows)
+
+    def of_main() -> Iterator[pa.RecordBatch]:
+        yield from before
+        for frame in frames:
+            _note(added, frame)
+            for name, part in by_scope_table(frame, large).items():
+                added.rows[name] = added.rows.get(name, 0) + part.height
+                if name == MAIN:
+                    yield to_batch(part, source.dimensions)
+                else:
+                    write(name, iter([to_batch(part, source.dimensions)]))
+
+    try:
+        write(MAIN, of_main())
+    except (OSError, ValueError, RuntimeError) as error:
+        raise storage_fault(error, f"updating the index at {lake.index_uri(target)}") from error
+    return added
+
+
+def _note(added: _Added, frame: pl.DataFrame) -> None:
+    added.bare += int((frame["vector"].list.len() == 0).sum())
+    soonest = frame["expires_at"].min()
+    if isinstance(soonest, datetime):
+        added.soonest.append(soonest)
+
+
+def _table(
+    lake: Lake,
+    source: Manifest,
+    target: str,
+    entry: TableEntry,
+    going: Mapping[int, NDArray[np.int64]],
+    dropped: Collection[int],
+    added: _Added,
+) -> TableEntry:
+    """One table of the new generation; nothing of it is made where no row is left."""
+    import lance
+
+    fragments = added.fragments.get(entry.name, [])
+    removed = sum(len(places) for places in going.values())
+    rows = entry.rows - removed + added.rows.get(entry.name, 0)
+    if not rows and entry.name != MAIN:
+        return replace(entry, rows=0)
+    _link(lake, source.generation, target, entry.name)
+    uri = f"{lake.index_uri(target)}/{entry.name}.lance"
+    if removed or dropped:
+        _hide(uri, going, dropped)
+    if fragments:
+        table = lance.dataset(uri)
+        lance.LanceDataset.commit(uri, lance.LanceOperation.Append(fragments), read_version=table.version)
+        if entry.rows:
+            _index_more(lance.dataset(uri))
+        else:  # an empty table has no index to add to
+            index_main(lance.dataset(uri), rows)
+    if removed or dropped or fragments:
+        drop_history(uri)
+    return replace(entry, rows=rows, hidden_rows=entry.hidden_rows + removed)
+
+
+def _going(old: Any, ids: pa.Array, as_of: datetime, done: Updated) -> dict[int, NDArray[np.int64]]:
+    """Places of the rows that go, by fragment; notes what expires first of those that stay."""
+    found: dict[int, NDArray[np.int64]] = {}
+    now = pa.scalar(as_of, old.schema.field("expires_at").type)
+    for fragment in old.get_fragments():
+        places = []
+        scan = fragment.scanner(columns=["memory_id", "expires_at"], with_row_id=True, batch_size=_SCAN_ROWS)
+        for batch in scan.to_batches():
+            expired = pc.fill_null(pc.less_equal(batch["expires_at"], now), fill_value=False)
+            goes = pc.or_(pc.is_in(batch["memory_id"], ids), expired)
+            soonest = pc.min(batch["expires_at"].filter(pc.invert(goes))).as_py()
+            if soonest is not None and (done.next_expiry_at is None or soonest < done.next_expiry_at):
+                done.next_expiry_at = soonest
+            mine = batch["_rowid"].filter(goes).to_numpy(zero_copy_only=False)
+            places.append((mine & np.uint64(0xFFFFFFFF)).astype(np.int64))
+        gone = np.concatenate([np.zeros(0, np.int64), *places])
+        if len(gone):
+            found[fragment.fragment_id] = gone
+            done.bare += _bare(fragment, gone)
+    return found
+
+
+def _bare(fragment: Any, places: NDArray[np.int64]) -> int:
+    """How many of some rows of a fragment have no vector."""
+    left = fragment.scanner(columns=[], with_row_id=True).to_table()["_rowid"].to_numpy()
+    offsets = np.searchsorted(left & np.uint64(0xFFFFFFFF), places.astype(np.uint64))
+    bare = 0
+    for begin in range(0, len(offsets), _SCAN_ROWS):
+        taken = fragment.take(offsets[begin : begin + _SCAN_ROWS].tolist(), columns=["vector"])
+        flat = taken["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        bare += int((~flat.reshape(taken.num_rows, -1).any(axis=1)).sum())
+    return bare
+
+
+def _link(lake: Lake, source: str, target: str, name: str) -> None:
+    """A table's files without its history: of the versions only the newest."""
+    prefix = f"index/{source}/{name}.lance"
+    names = [entry.key.removeprefix(f"{prefix}/") for entry in lake.storage.entries(prefix)]
+    # Named downwards from 2^64, so the newest comes first.
+    versions = sorted(n for n in names if n.startswith("_versions/") and n.endswith(".manifest"))
+    wanted = {n for n in names if n.startswith(("data/", "_indices/", "_deletions/"))} | set(versions[:1])
+    share(lake, prefix, f"index/{target}/{name}.lance", wanted)
+
+
+def _hide(uri: str, going: Mapping[int, NDArray[np.int64]], dropped: Collection[int]) -> None:
+    """Hide rows, and fragments as a whole."""
+    import lance
+
+    table = lance.dataset(uri)
+    left, gone = [], sorted(dropped)
+    for number, places in going.items():
+        if number in dropped:
+            continue
+        fragment = table.get_fragment(number).delete_rows(places.tolist())
+        if fragment is None:
+            gone.append(number)
+        else:
+            left.append(fragment)
+    hidden = lance.LanceOperation.Delete(left, gone, "memory_id")  # said for the log only
+    lance.LanceDataset.commit(uri, hidden, read_version=table.version)
+
+
+def _index_more(table: Any) -> None:
+    """Add the new rows to every index, as one more delta; merge the deltas once they are many."""
+    deltas = max((len(one.segments) for one in table.describe_indices()), default=1) - 1
+    table.optimize.optimize_indices(num_indices_to_merge=deltas if deltas >= MOST_DELTAS else 0)

@@ -1,0 +1,155 @@
+"""Erasure after updates of the index: rows that an update only hid are in no file any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from lance.file import LanceFileReader
+
+from flows.job import Job
+from flows.publish import run_publish
+from lake import tables
+from lake.index import load_manifest, read_pointer
+from lake.index_build import generations
+from lake.readback.read_back import Needles, read_back
+from lake.readback.token_set import TokenSet
+from lake.recall import Recall
+from tests.flows.erasing import erase, lake_of, people, said
+from tests.flows.lakes import AS_OF, ingest, job_on, write
+from tests.flows.test_publish_update import ALWAYS, forget, require_same_as_whole
+from transforms.schemas import EPISODES, FACTS
+
+HOUSE = "yellow house by the old mill"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    rows = [june(one) for one in people()]
+    return lake_of(job_on(tmp_path / "lake", policy=ALWAYS), tmp_path, rows)
+
+
+def june(row: dict[str, Any]) -> dict[str, Any]:
+    """A row that is served still."""
+    return {**row, "event_at": row["event_at"].replace("-03-", "-06-")}
+
+
+def stored(job: Job, text: str) -> list[str]:
+    """Lance files of the index that hold a text in any row, hidden ones too."""
+    found = []
+    for path in sorted(Path(job.lake.index_uri("x")).parent.rglob("*.lance")):
+        if path.is_file() and path.parent.name == "data":
+            rows = LanceFileReader(str(path)).read_all(batch_size=1_000).to_table()
+            payloads = rows["payload"].to_pylist() if "payload" in rows.column_names else []
+            if any(text in one for one in payloads):
+                found.append(path.name)
+    return found
+
+
+def of(job: Job, user: str) -> list[str]:
+    rows = tables.scan(job.lake, EPISODES).filter(pl.col("user_id") == user, pl.col("tenant_id") == "acme")
+    return sorted(rows.collect()["episode_id"])
+
+
+def update(job: Job) -> None:
+    assert run_publish(job).detail["built"] == "updated"
+
+
+def require_clean(job: Job, *texts: str) -> None:
+    assert [stored(job, text) for text in texts] == [[] for _ in texts]
+    assert read_back(job.lake, Needles(texts=texts)).leaks == ()
+    pointer = read_pointer(job.lake)
+    assert pointer
+    manifest = load_manifest(job.lake, pointer.generation)
+    assert (manifest.hidden_rows, manifest.hidden_since) == (0, None)
+    assert len(generations(job.lake)) == 1
+
+
+def test_rows_that_an_update_hid_go_with_the_erased_person(job: Job) -> None:
+    forget(job, of(job, "ana")[:2])
+    [fact] = (
+        tables.scan(job.lake, FACTS)
+        .filter(pl.col("owner") == "user:ana", pl.col("tenant_id") == "acme", pl.col("object_key") == "graz")
+        .collect()
+        .to_dicts()
+    )
+    newer = {**fact, "revision": fact["revision"] + 1, "fact": "Ana lives in Quxhaven", "object": "Quxhaven"}
+    tables.append(job.lake, FACTS, pl.DataFrame([newer], schema=FACTS.polars, orient="row"))
+    update(job)
+    update_again = replace(job, as_of=AS_OF + timedelta(hours=1))
+    forget(job, of(job, "ana")[:1])
+    update(update_again)
+    assert stored(job, HOUSE)
+    assert stored(job, "Quxhaven")
+    certificate = erase(update_again, user="ana")
+    assert certificate.outcome == "complete"
+    require_clean(job, HOUSE, "Quxhaven")
+
+
+def test_a_person_of_whom_only_hidden_rows_are_left(job: Job) -> None:
+    forget(job, of(job, "ana"))
+    for table in ("facts", "summaries"):
+        assert job.lake.storage.entries(f"tables/{table}"), table
+    update(job)
+    assert stored(job, HOUSE)
+    assert erase(job, user="ana").outcome == "complete"
+    require_clean(job, HOUSE)
+
+
+def words(job: Job) -> set[bytes]:
+    """Every word that a text index of any generation holds."""
+    found: set[bytes] = set()
+    for path in sorted(Path(job.lake.index_uri("x")).parent.rglob("*tokens.lance")):
+        table = LanceFileReader(str(path)).read_all(batch_size=1_000).to_table()
+        for name in table.column_names:
+            found.update(*(TokenSet(one) for one in table[name].to_pylist() if isinstance(one, bytes)))
+    return found
+
+
+def test_words_of_an_appended_file_of_which_no_row_is_left(job: Job, tmp_path: Path) -> None:
+    ingest(job, write(tmp_path / "c.jsonl", [june(said(90, "The zebracanary sleeps in the shed."))]))
+    update(job)
+    held = tables.scan(job.lake, EPISODES).filter(pl.col("content").str.contains("zebracanary")).collect()
+    forget(job, held["episode_id"].to_list())
+    update(job)
+    assert stored(job, "zebracanary")  # in the generation before
+    assert b"zebracanary" in words(job)
+    assert erase(job, user="ana").outcome == "complete"
+    assert b"zebracanary" not in words(job)
+    assert b"boathouse" in words(job)
+    require_clean(job, "zebracanary")
+
+
+def test_hidden_rows_of_others_go_too_and_the_next_night_updates_again(job: Job, tmp_path: Path) -> None:
+    forget(job, of(job, "ben")[:1])
+    update(job)
+    assert erase(job, user="ana2").outcome == "complete"
+    require_clean(job, "ski to the office every winter")
+    ingest(job, write(tmp_path / "b.jsonl", [june(said(80, "The ferry leaves at nine.", user_id="ben"))]))
+    assert run_publish(job).state == "done"
+    require_same_as_whole(job)
+    found = Recall(job.lake, policy=job.policy, embedder=job.embedder).search(
+        "ferry", tenant="acme", user="ben", as_of=AS_OF
+    )
+    assert any(one.text == "The ferry leaves at nine." for one in found)
+
+
+def test_what_retention_took_leaves_the_files_within_the_days_that_the_policy_allows(job: Job) -> None:
+    forget(job, of(job, "ana"))
+    update(job)
+    for days in range(1, 12):  # something changes each night
+        late = replace(job, as_of=AS_OF + timedelta(days=days))
+        left = of(job, "ben") + of(job, "ana2")
+        if days in (2, 9):
+            forget(job, left[:1])
+        else:
+            folder = Path(job.lake.storage.uri).parent
+            more = [said(100 + days, f"The tide table of day {days} is on the wall.", user_id="cleo")]
+            ingest(late, write(folder / f"{days}.jsonl", more))
+        run_publish(late)
+    # Hidden for seven days, then in generations that are kept for two more.
+    assert stored(job, HOUSE) == []
