@@ -145,7 +145,7 @@ def main(name: str, folder: Path, place: Path, limit_seconds: float, warm_up: in
     if added < len(rows):
         rest = (len(rows) - added) / speed
         told |= {"of_rows": len(rows), "extrapolated_seconds": round(seconds + rest)}
-    held = {row["user"] for row in rows[:added]}
+    held = {row["user"] for row in rows[:added]} - {row["user"] for row in rows[added:]}
     asked = [question for question in asked_in(folder) if question["user"] in held]
     sys.stdout.write(json.dumps({**told, **_asked(store, asked, warm_up, limit_seconds)}) + "\n")
 

@@ -127,6 +127,7 @@ timezone = "Europe/Berlin"
 Environment: `SLOWWAVE_LAKE` names the lake (the flag `--lake` wins, then this, then the file);
 `SLOWWAVE_API_KEY`, else `OPENAI_API_KEY`, is the key of the configured endpoint where the file holds none
 (of a reranker, `SLOWWAVE_RERANKER_API_KEY`);
+`SLOWWAVE_PROGRESS` says [how far a job is](progress.md) in `bars`, `lines` or not at all (`none`);
 `SLOWWAVE_TRACEBACK=1` shows the traceback of an unexpected error; the `AWS_*` variables are those of the
 object store ([data engineers](data-engineers.md#object-stores)).
 """

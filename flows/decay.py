@@ -102,7 +102,8 @@ def _counted(job: Job, units: list[Unit]) -> list[dict[str, spread.Spread]]:
 def _remember(job: Job, unit: Unit, told: dict[str, Any]) -> None:
     """What a unit in another process found; one in this process has left more."""
     bucket, basis = int(unit.payload["bucket"]), unit.payload["basis"]
-    if not basis or not told["is_clear"] or bucket in job.judged:
+    held = job.judged.get(bucket)
+    if not basis or not told["is_clear"] or (held is not None and held.basis == basis):
         return
     next_at = datetime.fromisoformat(told["next_at"]) if told["next_at"] else None
     job.judged[bucket] = Judged(Lines(), int(told["rows"]), next_at, basis=basis)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
 
 from lake.faults import is_passing, storage_fault, wrapped
 from lake.fences import committing
@@ -52,6 +54,31 @@ def retried(action: Callable[[], Result], where: str) -> Result:
                 raise storage_fault(error, where) from error
         time.sleep(random.uniform(0, 0.05 * 2 ** min(attempt, 6)))  # noqa: S311 jitter, not a secret
     raise BusyError(f"{where}: other writers won {ATTEMPTS} times", "Run again, or lower the concurrency.")
+
+
+def write_commit(
+    state: DeltaTable, table: Table, actions: Sequence[AddAction | RemoveAction], batch_id: str
+) -> None:
+    """One commit of data files that are written.
+
+    Args:
+        state: The table, which no commit has changed since.
+        table: Which.
+        actions: Data files that come and go.
+        batch_id: Kept with the table, by which it can be told that the commit was done.
+
+    Raises:
+        CommitFailedError: Another writer has committed since.
+    """
+    state.create_write_transaction(
+        list(actions),
+        "append",
+        table.arrow(),
+        list(table.partition_by) or None,
+        commit_properties=CommitProperties(app_transactions=[Transaction(batch_id, 1)]),
+        # The log is cut off by lake.table_log alone: hints beside the tables lean on its entries.
+        post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
+    )
 
 
 def sync_log(lake: Lake, table: Table) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lake.erasure.index_files import share
@@ -26,13 +25,11 @@ from lake.faults import storage_fault
 from lake.index import MAIN, Manifest, TableEntry
 from lake.index_batches import index_schema, to_batch
 from lake.index_build import ROWS_PER_FILE, by_scope_table, drop_history, index_main
+from lake.index_going import looked_through
 from lake.lake import Lake
 
 MOST_DELTAS = 8
 """Deltas of an index before they are merged: each costs a search a look, and a merge costs what they hold."""
-MERGED_ROWS, MERGED_SHARE = 50_000, 20
-"""Appended rows that are written anew with the next ones: as many, or one in 20 of the table."""
-_SCAN_ROWS, _COPY_ROWS = 65_536, 8_192
 
 
 @dataclass
@@ -85,19 +82,19 @@ def update(
         target: Name of the new one; it must not have files yet.
         ids: ``memory_id`` of rows that go, whether or not the source holds them.
         as_of: Rows that have expired by then go too.
-        frames: ``schemas.MEMORIES`` rows that come,
+        frames: ``schemas.MEMORIES`` rows that come.
 
     Raises:
         StorageError: The store fails, or the source cannot be read; the new generation is not live.
     """
     done = Updated()
     gone = pa.array(sorted(ids), pa.string())
-    going, young = _looked_through(lake, source, gone, as_of, done)
-    added = _written(lake, source, target, young.batches(), frames)
+    going = looked_through(lake, source, gone, as_of)
+    added = _written(lake, source, target, going.young.batches(), frames)
     for entry in source.tables:
-        dropped = young.numbers if entry.name == MAIN else ()
+        dropped = going.young.numbers if entry.name == MAIN else ()
         try:
-            changed = _table(lake, source, target, entry, going[entry.name], dropped, added)
+            changed = _table(lake, source, target, entry, going.tables[entry.name], dropped, added)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_fault(
                 error, f"updating the index at {lake.index_uri(target)}/{entry.name}"
@@ -107,66 +104,11 @@ def update(
             fragments = added.fragments.get(entry.name, [])
             done.fresh[entry.name] = sum(fragment.physical_rows for fragment in fragments)
     done.appended = sum(added.rows.values())
-    done.bare -= added.bare
+    done.removed, done.bare = going.rows, going.bare - added.bare
     done.is_short_of_a_table = not added.fragments.keys() <= {entry.name for entry in source.tables}
-    instants = [*added.soonest, *([done.next_expiry_at] if done.next_expiry_at else [])]
+    instants = [*added.soonest, *([going.next_expiry_at] if going.next_expiry_at else [])]
     done.next_expiry_at = min(instants, default=None)
     return done
-
-
-@dataclass(frozen=True)
-class _Young:
-    """Fragments that earlier updates appended, while they are small: they become one with the new rows.
-
-    A person's rows lie in one fragment where it was built whole; each fragment that is appended is a file
-    more to open for a search of a scope that is not held yet.
-
-    Attributes:
-        fragments: Of the main table.
-        going: Places in them of rows that go.
-    """
-
-    fragments: list[Any] = field(default_factory=list)
-    going: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """Their ids."""
-        return tuple(fragment.fragment_id for fragment in self.fragments)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Their rows without those that go."""
-        for fragment in self.fragments:
-            gone = self.going.get(fragment.fragment_id, np.zeros(0, np.int64)).astype(np.uint64)
-            for batch in fragment.scanner(with_row_id=True, batch_size=_COPY_ROWS).to_batches():
-                places = batch["_rowid"].to_numpy(zero_copy_only=False) & np.uint64(0xFFFFFFFF)
-                left = batch.filter(pa.array(~np.isin(places, gone)))
-                if left.num_rows:
-                    yield left.drop_columns(["_rowid"])
-
-
-def _looked_through(
-    lake: Lake, source: Manifest, ids: pa.Array, as_of: datetime, done: Updated
-) -> tuple[dict[str, dict[int, NDArray[np.int64]]], _Young]:
-    """Places of the rows that go, by table and fragment; and what of the main table is written anew."""
-    import lance
-
-    going, young = {}, _Young()
-    for entry in source.tables:
-        uri = f"{lake.index_uri(source.generation)}/{entry.name}.lance"
-        try:
-            old = lance.dataset(uri)
-            going[entry.name] = _going(old, ids, as_of, done)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise storage_fault(error, f"reading the index at {uri}") from error
-        if entry.name == MAIN and entry.fragments is not None:
-            room = max(MERGED_ROWS, entry.rows // MERGED_SHARE)
-            later = [one for one in old.get_fragments() if one.fragment_id >= entry.fragments]
-            small = later if sum(one.count_rows() for one in later) <= room else later[-1:]
-            if sum(one.count_rows() for one in small) <= room:
-                young = _Young(small, going[entry.name])
-    done.removed = sum(len(places) for table in going.values() for places in table.values())
-    return going, young
 
 
 def _written(
@@ -244,40 +186,6 @@ def _table(
     if removed or dropped or fragments:
         drop_history(uri)
     return replace(entry, rows=rows, hidden_rows=entry.hidden_rows + removed)
-
-
-def _going(old: Any, ids: pa.Array, as_of: datetime, done: Updated) -> dict[int, NDArray[np.int64]]:
-    """Places of the rows that go, by fragment; notes what expires first of those that stay."""
-    found: dict[int, NDArray[np.int64]] = {}
-    now = pa.scalar(as_of, old.schema.field("expires_at").type)
-    for fragment in old.get_fragments():
-        places = []
-        scan = fragment.scanner(columns=["memory_id", "expires_at"], with_row_id=True, batch_size=_SCAN_ROWS)
-        for batch in scan.to_batches():
-            expired = pc.fill_null(pc.less_equal(batch["expires_at"], now), fill_value=False)
-            goes = pc.or_(pc.is_in(batch["memory_id"], ids), expired)
-            soonest = pc.min(batch["expires_at"].filter(pc.invert(goes))).as_py()
-            if soonest is not None and (done.next_expiry_at is None or soonest < done.next_expiry_at):
-                done.next_expiry_at = soonest
-            mine = batch["_rowid"].filter(goes).to_numpy(zero_copy_only=False)
-            places.append((mine & np.uint64(0xFFFFFFFF)).astype(np.int64))
-        gone = np.concatenate([np.zeros(0, np.int64), *places])
-        if len(gone):
-            found[fragment.fragment_id] = gone
-            done.bare += _bare(fragment, gone)
-    return found
-
-
-def _bare(fragment: Any, places: NDArray[np.int64]) -> int:
-    """How many of some rows of a fragment have no vector."""
-    left = fragment.scanner(columns=[], with_row_id=True).to_table()["_rowid"].to_numpy()
-    offsets = np.searchsorted(left & np.uint64(0xFFFFFFFF), places.astype(np.uint64))
-    bare = 0
-    for begin in range(0, len(offsets), _SCAN_ROWS):
-        taken = fragment.take(offsets[begin : begin + _SCAN_ROWS].tolist(), columns=["vector"])
-        flat = taken["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        bare += int((~flat.reshape(taken.num_rows, -1).any(axis=1)).sum())
-    return bare
 
 
 def _link(lake: Lake, source: str, target: str, name: str) -> None:

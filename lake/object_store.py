@@ -18,7 +18,8 @@ from lake.faults import is_passing, storage_fault
 _RETRIES = 12
 _MOST_PAUSE_SECONDS = 5
 _RETRY_SECONDS = 60
-"""A store may be away for about half a minute: restarts and throttling pass, a night does not hang."""
+"""Throttling and short outages pass: with growing, random pauses the repeats take 2 to 15 seconds. A store
+that is away for longer ends the run, which can be run again; no night hangs, nor does a wrong address."""
 _TRIES = 4
 """Of a whole call: the client library repeats requests, but not where the answer broke off half-way."""
 _WHOLE_BYTES = 16 << 20

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lake.data_files import data_file_sizes
 from lake.faults import is_passing, storage_fault
+from lake.known_states import newest
 from lake.lake import Lake
 from transforms.schemas import Table
 
@@ -82,7 +83,10 @@ def _opened(lake: Lake, table: Table) -> DeltaTable | None:
     turn = 1
     while True:
         try:
-            return DeltaTable(lake.table_uri(table), version=dict(lake.pins).get(table.name))
+            pinned = dict(lake.pins).get(table.name)
+            if lake.is_local and pinned is None:
+                return newest(lake.table_uri(table))
+            return DeltaTable(lake.table_uri(table), version=pinned)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:

@@ -48,7 +48,8 @@ def latest(
         frame = frame.filter(where)
     if keys is not None:
         frame = frame.join(keys.lazy().unique(), on=keys.columns, how="semi", nulls_equal=True)
-    return newest(table, frame.collect())
+    # Streaming passes over rows as it reads; the other engine holds the columns of whole files first.
+    return newest(table, frame.collect(engine="streaming") if where is not None else frame.collect())
 
 
 def newest(table: Table, rows: pl.DataFrame) -> pl.DataFrame:

@@ -123,8 +123,9 @@ def remedy_of(drifts: Iterable[Drift]) -> str:
     found = list(drifts)
     if any(drift.is_lasting for drift in found):
         return (
-            "No migration makes up what is missing: make a new lake, and ingest the sources, or this lake's"
-            " tables/episodes as Parquet, anew. Nothing was changed."
+            "No migration makes up what is missing: make a new lake, ask there again for opt-outs and"
+            " erasures, and ingest the sources, or tables/episodes as a Delta reader gives it. Nothing was"
+            " changed."
         )
     if any(drift.unknown for drift in found):
         return "A newer slowwave made it: update slowwave. Nothing was changed."

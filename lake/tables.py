@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from lake.commits import retried, sync_log
+from lake.commits import retried, sync_log, write_commit
 from lake.data_files import data_file_sizes, in_partitions, require_whole, scan_files
 from lake.faults import wrapped
 from lake.lake import Lake
@@ -144,15 +144,7 @@ def _commit(
         if not is_committed(state):
             if instead_of and not data_file_sizes(state).keys() >= set(instead_of):
                 raise BusyError(f"{where}: another writer took the files out", "Run again.")
-            state.create_write_transaction(
-                [*actions, *removals],
-                "append",
-                table.arrow(),
-                list(table.partition_by) or None,
-                commit_properties=CommitProperties(app_transactions=[Transaction(batch_id, 1)]),
-                # The log is cut off by lake.table_log alone: hints beside the tables lean on its entries.
-                post_commithook_properties=PostCommitHookProperties(cleanup_expired_logs=False),
-            )
+            write_commit(state, table, [*actions, *removals], batch_id)
 
     try:
         retried(commit, where)

@@ -48,7 +48,7 @@ def _files(lake: Lake, buckets: Collection[int], space: str, wanted: pl.Series) 
     # Rows come in the order of the files, so that the number of a row tells its file.
     ends = pl.Series([counts[name] for name in names], dtype=pl.UInt32).cum_sum()
     rows = tables.scan(lake, VECTORS, files=names).select("text_hash", "model_key").with_row_index("row")
-    found = rows.filter(_is_wanted(space, wanted)).select("row").collect()["row"]
+    found = rows.filter(_is_wanted(space, wanted)).select("row").collect(engine="streaming")["row"]
     places = ends.search_sorted(found, side="right").unique()
     return [names[place] for place in places.sort()]
 

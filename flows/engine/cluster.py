@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import time
 import warnings
 from collections import deque
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 _POLL_SECONDS = 5.0
 """How often to look whether there are workers at all while none brings an end."""
+_CLOSE_SECONDS = 30.0
+"""For workers of ours to end; they are killed, so this is for a machine that is very busy."""
 _FOREIGN_RETRIES = 1
 """How often a unit is tried alone after a scheduler of its own has tried it as often as it is set to."""
 _LOGGERS = ("distributed", "distributed.client")
 """What they say of deaths and lost connections, we say in a line."""
+_CANNOT_RUN = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, OSError, EOFError)
+"""What comes back where a scheduler or worker does not know our code, or knows another one."""
 _SAME = ("python", "distributed")
 """What has to be of one version for what is sent to be understood."""
 
@@ -159,10 +164,14 @@ class Cluster:
         A unit that a worker elsewhere is in the middle of goes on there; it cannot commit once this run has
         given up the lake.
         """
+        for nanny in () if self._own is None else self._own.workers.values():
+            nanny.auto_restart = False
+            with suppress(ProcessLookupError, TypeError):  # it is gone, or has not started
+                os.kill(nanny.pid, signal.SIGKILL)
         for one in (self._client, self._own):
             if one is not None:
                 with suppress(Exception):  # it may be gone already, and nothing depends on it any more
-                    one.close(timeout=_POLL_SECONDS)
+                    one.close(timeout=_CLOSE_SECONDS)
         self._client = self._own = None
         for name, level in self._levels.items():
             logging.getLogger(name).setLevel(level)
@@ -190,6 +199,7 @@ def _local_cluster(engine: EngineConfig) -> LocalCluster:
             dashboard_address=f"{LOOPBACK}:0",
             worker_dashboard_address=f"{LOOPBACK}:0",
             memory_limit=0,
+            preload=["flows.engine.preload"],
             silence_logs=40,
         )
 
@@ -257,7 +267,7 @@ def _answer(future: Future) -> str | None:
         return None
     except CancelledError as error:
         raise _gone() from error
-    except Exception as error:
+    except _CANNOT_RUN as error:
         raise ConfigError(
             f"the cluster cannot run slowwave: {type(error).__name__}",
             "Install the same slowwave, with its extras, at the scheduler and at each worker.",

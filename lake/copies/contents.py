@@ -67,6 +67,11 @@ def contents(lake: Lake, as_of: datetime | None = None) -> Contents:
     found = Contents()
     for table in STORED:
         _add_table(lake, table, as_of, found)
+    if as_of is not None and not found.versions:
+        raise HistoryError(
+            f"the lake held no table at {as_of:%Y-%m-%d %H:%M} UTC",
+            "Name an instant at which rows had been committed, by the clock; or leave --as-of out.",
+        )
     for prefix in LASTING:
         for entry in lake.storage.entries(prefix):
             if not entry.key.startswith(_NOT_STATE):

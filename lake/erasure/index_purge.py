@@ -224,15 +224,11 @@ def _checked(
     """The manifest of the new generation, calibrated where a table was written, and its checks."""
     as_of = datetime.fromisoformat(manifest.as_of)
     draft = replace(
-        manifest,
+        _without_hidden(manifest, added),
         generation=name,
         tables=tuple(written),
-        next_expiry_at=_next_expiry(manifest, added),
         inputs=dict(manifest.inputs if inputs is None else inputs),
         checks={},
-        appended_rows=manifest.appended_rows + sum(frame.height for frame in added.values()),
-        hidden_since=None,
-        bare_rows=None,
     )
     tuned = calibrated(Generation(lake, draft), policy, as_of).tables
     order = {entry.name: place for place, entry in enumerate(manifest.tables)}
@@ -254,6 +250,17 @@ def _checked(
             "Run slowwave publish --force, then erase again.",
         )
     return replace(whole, checks={check.name: check.detail for check in checks}), checks
+
+
+def _without_hidden(manifest: Manifest, added: Mapping[str, pl.DataFrame]) -> Manifest:
+    """What is known of the rows once all hidden ones are out and others are in."""
+    return replace(
+        manifest,
+        next_expiry_at=_next_expiry(manifest, added),
+        appended_rows=manifest.appended_rows + sum(frame.height for frame in added.values()),
+        hidden_since=None,
+        bare_rows=None,
+    )
 
 
 def _next_expiry(manifest: Manifest, added: Mapping[str, pl.DataFrame]) -> str | None:

@@ -103,7 +103,8 @@ def without(
     except (OSError, ValueError, RuntimeError) as error:
         raise storage_fault(error, f"building the index at {uri}") from error
     _, size = size_of(lake, f"index/{target}/{entry.name}.lance")
-    now = TableEntry(entry.name, rows, entry.tenant, entry.scope, nprobes)
+    count = len(table.get_fragments())
+    now = TableEntry(entry.name, rows, entry.tenant, entry.scope, nprobes, fragments=count)
     return Removal(now, removed, added.height, shared[0], size - shared[1])
 
 

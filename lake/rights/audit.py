@@ -112,8 +112,7 @@ def head(lake: Lake) -> Entry | None:
 
 def hash_at(lake: Lake, seq: int) -> str | None:
     """The hash of the event at a number, as it says itself; None where there is none."""
-    record = _read(lake, seq)
-    return None if record is None else str(record["hash"])
+    return str(record["hash"]) if (record := _read(lake, seq)) else None
 
 
 def entries(lake: Lake) -> list[Entry]:
@@ -145,19 +144,15 @@ def verify(lake: Lake, since: tuple[int, str] | None = None) -> Verified:
     that is no event, and a tail cut behind what HEAD names. A cut together with a HEAD that was set back
     is found by ``lake.rights.anchors``: requests and certificates name later events.
 
-    Args:
-        lake: Where.
-        since: Number and hash of an event up to which the chain was found whole before: while that event
-            holds, and one stands at each number before it, only later ones are read. None reads all; so
-            does one that does not hold.
+    ``since`` is number and hash of an event up to which the chain was found whole before: while it holds,
+    and one stands at each number before it, only later ones are read; else all.
     """
     named = lake.storage.read(HEAD)  # before the listing: events that come meanwhile are no fault
     names = _keys(lake)
     foreign = [key for key in names if _number(key) is None and key != HEAD]
     numbers = sorted(n for n in map(_number, names) if n is not None)
     prev, last = genesis(lake), None
-    begun = _checked(lake, since, numbers)
-    if begun is not None:
+    if (begun := _checked(lake, since, numbers)) is not None:
         prev, last = begun.hash, begun
     first = 0 if begun is None else begun.seq
     for expected, number in enumerate(numbers[first:], first + 1):
@@ -179,9 +174,7 @@ def _checked(lake: Lake, since: tuple[int, str] | None, numbers: list[int]) -> E
     if since is None or numbers[: since[0]] != list(range(1, since[0] + 1)):
         return None
     record = _read(lake, since[0])
-    if record is None or record["hash"] != since[1] or _fault(record, since[0], record["prev"]):
-        return None
-    return _entry(record)
+    return _entry(record) if record and record["hash"] == since[1] == hash_of(record) else None
 
 
 def _fault(record: dict[str, Any] | None, number: int, prev: str) -> str | None:

@@ -22,7 +22,7 @@ from flows.consolidate_plan import planned
 from flows.consolidate_state import Seen, State
 from flows.consolidate_units import Done, consolidate_unit
 from flows.embed import run_embed
-from flows.engine.units import Unit, UnitsError
+from flows.engine.units import UnitsError
 from flows.job import Job
 from lake import lineage, revisions, tables
 from tests.flows.lakes import AS_OF, ingest, job_on, write
@@ -158,39 +158,6 @@ def test_nights_in_units_come_to_what_nights_at_once_come_to(tmp_path: Path) -> 
             assert bare[0].equals(bare[1]), name
 
 
-def test_every_row_is_of_one_unit_and_a_unit_names_nobody(lake: Path) -> None:
-    job = job_on(lake / "lake", buckets=BUCKETS)
-    with cut(5):
-        units = planned(job, State())
-        news = planned(job, State(Seen(tables.version(job.lake, EPISODES) - 1, AS_OF)))
-    for some in (units, news):
-        parts = [(unit.payload["buckets"], unit.payload["part"]) for unit in some]
-        for bucket in {b for unit in some for b in unit.buckets}:
-            mine = sorted(part for buckets, part in parts if bucket in buckets)
-            assert mine == [[n, len(mine)] for n in range(len(mine))]
-        told = json.dumps([[unit.name, unit.payload] for unit in some])
-        assert not any(name in told for name in (*TENANTS, "ana", "user-0"))
-    there = tables.scan(job.lake, EPISODES).select("tenant_bucket").unique().collect()
-    assert {bucket for unit in units for bucket in unit.buckets} == set(there["tenant_bucket"])
-    named = [name for unit in news if unit.payload["part"][0] == 0 for name in unit.payload["files"]]
-    since = tables.version(job.lake, EPISODES) - 1
-    assert sorted(named) == sorted(tables.added_files(job.lake, EPISODES, since))
-    assert all(unit.payload["files"] is None for unit in units)
-
-
-@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3_000)), min_size=1, max_size=40))
-def test_small_buckets_go_together_within_the_limits(sizes: list[tuple[int, int]]) -> None:
-    loads = {bucket: consolidate_plan._Load(fresh, fresh + old) for bucket, (fresh, old) in enumerate(sizes)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(consolidate_plan, "UNIT_ROWS", 100)
-        patch.setattr(consolidate_plan, "HELD_ROWS", 1_000)
-        groups = list(consolidate_plan._together(loads))
-    assert sorted(bucket for group in groups for bucket in group) == sorted(loads)
-    for group in groups:
-        assert len(group) == 1 or sum(loads[bucket].fresh for bucket in group) <= 100
-        assert len(group) == 1 or sum(loads[bucket].held for bucket in group) <= 1_000
-
-
 def test_a_run_that_was_killed_goes_on_with_what_is_left(
     lake: Path,
     expected: dict[str, pl.DataFrame],
@@ -319,8 +286,3 @@ def test_a_dry_run_in_units_tells_what_a_run_does(
     order = ("change", "fact_id")
     first, second = (sorted(one.detail["diff"], key=lambda r: [r[n] for n in order]) for one in (dry, shown))
     assert first == second
-
-
-def test_units_are_the_engines(lake: Path) -> None:
-    units = planned(job_on(lake / "lake", buckets=BUCKETS), State())
-    assert all(isinstance(unit, Unit) and unit.task == "consolidate" and unit.rows > 0 for unit in units)

@@ -18,7 +18,7 @@ from flows.job import Job
 from flows.publish import run_publish
 from flows.publish_build import build
 from flows.published import inputs_of
-from lake import tables
+from lake import index_going, index_update, tables
 from lake.index import Generation, Manifest, load_manifest, read_pointer
 from lake.index_build import generations, remove_generation
 from lake.index_checks import Check
@@ -237,6 +237,25 @@ def test_a_reader_of_the_old_generation_goes_on(job: Job, tmp_path: Path) -> Non
     run_publish(job)
     assert rows_of(job, old.manifest).height == 40
     assert before
+
+
+@pytest.mark.parametrize(("room", "fragments"), [(50_000, 2), (0, 5)])
+def test_appended_files_become_one_while_they_are_small_and_deltas_are_merged(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, fragments: int
+) -> None:
+    monkeypatch.setattr(index_going, "MERGED_ROWS", room)
+    monkeypatch.setattr(index_going, "MERGED_SHARE", 10**9)
+    monkeypatch.setattr(index_update, "MOST_DELTAS", 2)
+    first = content(job)["episode_id"].to_list()
+    for start in (50, 53, 56, 59):
+        land(job, tmp_path, range(start, start + 3))
+        forget(job, [first.pop()])
+        assert run_publish(job).detail["built"] == "updated"
+    table = Generation(job.lake, live(job)).dataset("main")
+    assert len(table.get_fragments()) == fragments
+    assert max(len(one.segments) for one in table.describe_indices()) <= 3
+    assert (live(job).appended_rows, live(job).hidden_rows) == (12, 4)
+    require_same_as_whole(job)
 
 
 @pytest.mark.parametrize(

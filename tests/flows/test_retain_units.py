@@ -24,7 +24,7 @@ from flows.retain_journal import left
 from flows.retain_judged import judge
 from flows.retain_plan import Instructions, Part, plan_bucket
 from flows.retain_units import retain_unit
-from lake import tables
+from lake import tables, upkeep
 from lake.rights import audit, standing
 from lake.rights.subjects import salt
 from tests.flows.dying import living
@@ -259,6 +259,22 @@ def test_what_lands_after_decay_is_judged_by_retain(made: Path, tmp_path: Path, 
     ingest(replace(job, as_of=AS_OF), write(tmp_path / "late.jsonl", late))
     assert run_retain(job).detail["removed"]["episodes"] == {"expired": 19}
     assert plans[BUCKETS:] == [job.lake.bucket("tenant-0")]
+
+
+def test_a_bucket_whose_files_are_merged_is_not_judged_again(
+    made: Path, tmp_path: Path, plans: list[int]
+) -> None:
+    job = copied(made, tmp_path / "lake")
+    for number in range(3):
+        ingest(job, write(tmp_path / f"{number}.jsonl", [row(200 + number, tenant_id="tenant-0")]))
+    run_retain(job)
+    judged = len(plans)
+    assert upkeep.compact(job.lake, EPISODES) > 0
+    assert run_decay(replace(job, judged={})).state == run_retain(job).state == "unchanged"
+    assert len(plans) == judged
+    ingest(job, write(tmp_path / "new.jsonl", [row(300, tenant_id="tenant-0")]))
+    run_retain(job)
+    assert len(plans) == judged + 1
 
 
 def test_what_waited_and_waits_no_more_is_told(tmp_path: Path) -> None:

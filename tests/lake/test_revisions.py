@@ -197,7 +197,7 @@ def test_a_full_disk_leaves_the_rewritten_files_as_they_were(
     for topic in ("t1", "t2", "t3"):
         write(lake, members(a=topic))
 
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise StorageError("no space", "Free some.")
 
     with monkeypatch.context() as patched:

@@ -28,7 +28,8 @@ def say(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     command = Command(capsys)
 
     def run(lake: object, *words: object) -> dict[str, Any]:
-        said = command("--lake", lake, "--as-of", NOON, "--json", *words)
+        at = () if words[0] in ("backup", "restore") else ("--as-of", NOON)
+        said = command("--lake", lake, *at, "--json", *words)
         assert said.code == 0, said.out
         return said.json
 
@@ -56,7 +57,7 @@ def test_an_encrypted_lake_from_first_row_to_erasure(bucket: str, say: Any, tmp_
     say(uri, "keys", "new-master", "--file", "master.key")
     assert say(uri, "init", "--encrypt", "--buckets", 2)["is_encrypted"]
     night = say(uri, "nightly", write(tmp_path / "rows.jsonl", people()))
-    assert {step["state"] for step in night["steps"]} == {"done"}
+    assert {step["state"] for step in night["steps"]} <= {"done", "unchanged"}
     store = open_storage(uri)
     spoken = [e.key for e in store.entries("") if SAID in (store.read(e.key) or b"")]
     assert {key.split("/")[0] for key in spoken} <= {"index"}

@@ -78,7 +78,8 @@ def _names(members: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, sp
     pairs = pairs.filter(2 * pl.col("shared") > pl.min_horizontal("size", "was"))
     # Sorted whole, so that no order of the input's decides between equals.
     kept = _matched(pairs.sort(-pl.col("shared"), "old", "topic_id", *OWNER))
-    taken = set(standing["old"])
+    # A topic without any member is gone, as after its table was lost: its name is free for the same topic.
+    taken = set(standing.join(were, on=[*OWNER, "old"], how="semi")["old"])
     found = []
     order = now.sort(*_NAME, "event_at", "episode_id").group_by(_NAME, maintain_order=True)
     for tenant, owner, topic, held in order.agg("episode_id").iter_rows():

@@ -57,13 +57,13 @@ def linked(rows: Floats, cosine: float) -> Integers:
 
     if len(rows) == 1:
         return np.zeros(1, np.int64)
-    distances = 1.0 - _products(rows).astype(np.float64)
+    distances = 1.0 - products(rows).astype(np.float64)
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(distances, checks=False).clip(0.0), "average")
     return _cut(tree, len(rows), 1.0 - cosine)
 
 
-def _products(rows: Floats) -> Floats:
+def products(rows: Floats) -> Floats:
     """(n, n) products of the rows, in tiles that are too small for a library to set threads to them.
 
     For the hundred rows of an owner those take ten times as much of the processor as the products do.

@@ -59,8 +59,11 @@ def test_a_fault_and_a_death_hit_one_unit_each(
     assert "locker" not in str(ends["c"].failure)
     assert "unexpected ColumnNotFoundError" in str(ends["c"].failure)
     counts = {name: begun(tmp_path).count(name) for name in kinds}
-    # The deadly ones once more; what ended is not done again, whatever happened beside it.
-    assert {name for name, count in counts.items() if count > 1} == {"b", "d"}
+    # The deadly ones once more; what ended is not done again, whatever happened beside it. At a Dask worker
+    # an end that was not fetched yet may die with it: its unit is done again, and ends as before.
+    again_done = {name for name, count in counts.items() if count > 1}
+    assert {"b", "d"} <= again_done
+    assert len(again_done) <= (2 if kind == "local" else 4)
     assert (counts["b"], counts["d"]) == (2, 2)
 
 

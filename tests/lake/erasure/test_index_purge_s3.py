@@ -8,12 +8,11 @@ from lake.erasure.index_purge import purge_index
 from lake.index_build import generations
 from lake.lake import init_lake
 from tests.lake.erasure.test_index_purge import LARGE, POLICY, frames, live, searched, served
-from tests.lake.test_s3 import bucket  # noqa: F401 a fixture
 
 pytestmark = pytest.mark.server
 
 
-def test_rows_are_purged_and_nothing_is_left(bucket: str) -> None:  # noqa: F811
+def test_rows_are_purged_and_nothing_is_left(bucket: str) -> None:
     lake = init_lake(f"{bucket}/purged", 2)
     parts = frames()
     live(lake, parts, LARGE["an own table that stays"])

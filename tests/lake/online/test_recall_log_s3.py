@@ -10,14 +10,13 @@ from lake import recall_segments
 from lake.lake import init_lake
 from lake.rights import tombstones
 from tests.lake.online.recalls import ME, fold, lines, logging, notes, publish_now, recalls, say
-from tests.lake.test_s3 import bucket  # noqa: F401 a fixture
 from transforms.subjects import Subject
 
 pytestmark = pytest.mark.server
 
 
 def test_calls_are_logged_folded_and_taken_back(
-    bucket: str,  # noqa: F811
+    bucket: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lake = init_lake(f"{bucket}/logged", 2)

@@ -12,7 +12,6 @@ from lake.online import working_file
 from lake.online.working import Session
 from lake.online.working_log import SessionName
 from lake.storage import Storage
-from tests.lake.test_s3 import bucket  # noqa: F401 a fixture
 from transforms.policy import Policy
 
 pytestmark = pytest.mark.server
@@ -23,7 +22,7 @@ def opened(uri: str) -> Session:
     return Session(open_lake(uri), ANA, Policy())
 
 
-def test_a_session_of_several_processes(bucket: str) -> None:  # noqa: F811 the fixture
+def test_a_session_of_several_processes(bucket: str) -> None:
     uri = init_lake(f"{bucket}/working", 2).uri
     landing.append(
         open_lake(uri),
@@ -54,7 +53,7 @@ def test_a_session_of_several_processes(bucket: str) -> None:  # noqa: F811 the 
     assert opened(uri).rows() == []
 
 
-def test_a_change_that_another_was_quicker_than_is_made_anew(bucket: str) -> None:  # noqa: F811 the fixture
+def test_a_change_that_another_was_quicker_than_is_made_anew(bucket: str) -> None:
     lake = init_lake(f"{bucket}/race", 2)
     store: Storage = lake.storage
     key = f"{working_file.PREFIX}/000/x.jsonl"

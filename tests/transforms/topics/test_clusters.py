@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transforms.topics.rows import policy
-from transforms.topics.clusters import clusters, least_size, linked, nearest, sums_of
+from transforms.topics.clusters import clusters, least_size, linked, nearest, products, sums_of
 from transforms.topics.shape import background, cohesion, mean_directions
 from transforms.topics.vectors import Floats, unit, with_context
 
@@ -108,6 +108,14 @@ def test_clusters_are_numbered_by_their_first_row_and_small_ones_are_none() -> N
     rows = plane([0, 90, 0.1, 180, 90.1, 0.2, 90.2])
     assert clusters(rows, 3, policy().topics).tolist() == [0, 1, 0, -1, 1, 0, 1]
     assert clusters(rows[:2], 3, policy().topics).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 256), (31, 256), (33, 256), (100, 256), (7, 700), (600, 3)])
+def test_products_in_tiles_are_the_plain_ones(shape: tuple[int, int]) -> None:
+    rows = unit(np.random.default_rng(5).normal(size=shape).astype(np.float32))
+    found = products(rows)
+    assert found.shape == (shape[0], shape[0])
+    assert np.abs(found - rows.astype(np.float64) @ rows.astype(np.float64).T).max() < 1e-6
 
 
 def test_the_first_of_equal_centroids_is_nearest() -> None:
