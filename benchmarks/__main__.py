@@ -33,8 +33,14 @@ GROUPS = (
     "replay",
     "survival",
     "capacity",
+    "publish",
+    "workers",
+    "segments",
+    "peers",
+    "soak",
     "billion",
 )
+ONE_ROW_SEGMENTS = 10_000
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
 
 
@@ -76,13 +82,17 @@ def _steps(group: str) -> Steps:
         from benchmarks.capacity import STEPS
     elif group == "billion":
         from benchmarks.billion import STEPS
+    elif group == "publish":
+        from benchmarks.publish import STEPS
+    elif group == "workers":
+        from benchmarks.workers import STEPS
     else:
         from benchmarks.facts_reconcile import STEPS
     return STEPS
 
 
 def _group(group: str, sizes: list[int], folder: Path) -> None:
-    if group in ("fleet", "night", "sleep", "erase", "forgetting", "readback"):
+    if group in ("fleet", "night", "sleep", "erase", "forgetting", "readback", "publish", "workers"):
         for size in sizes:
             for step in _steps(group):
                 _spawn(f"{group}:{step}", size, folder / f"{group}-{size}")
@@ -182,6 +192,18 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.concurrency import run as run_concurrency
 
         run_concurrency(emit)
+    elif group == "segments":
+        from benchmarks.segments import run as run_segments
+
+        run_segments(emit, folder, ONE_ROW_SEGMENTS)
+    elif group == "peers":
+        from benchmarks.peers import run as run_peers
+
+        run_peers(emit, folder, size)
+    elif group == "soak":
+        from benchmarks.soak import run as run_soak
+
+        run_soak(emit, folder)
     else:
         from benchmarks.landing import run as run_landing
 

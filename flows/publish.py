@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from flows.job import Job, StepResult, record, step
-from flows.publish_build import Made, build
+from flows.publish_build import Made, build, is_hidden_long
 from flows.publish_twins import drop_twins, end_replacements, kept_twins
 from flows.published import inputs_of, versions_in
 from lake.index import Manifest, Pointer, load_manifest, read_pointer, write_pointer
@@ -146,7 +146,7 @@ def _pointer(job: Job) -> tuple[Pointer | None, bool]:
 
 
 def _is_current(job: Job, inputs: dict[str, Any], pointer: Pointer) -> bool:
-    """Whether the live generation is readable, has these inputs and no row that expired since.
+    """Whether the live generation is readable, has these inputs and nothing of it expired or is overdue.
 
     Or one that was rolled back from: building it again would bring back what somebody took away.
     """
@@ -163,14 +163,15 @@ def _is_twin_current(job: Job, inputs: dict[str, Any], pointer: Pointer) -> bool
 
 
 def _stands_for(job: Job, name: str, inputs: dict[str, Any]) -> bool:
-    """Whether a generation has these inputs, and no row of it has expired since."""
+    """Whether a generation has these inputs, no row of it has expired since, and none lies hidden too long."""
     try:
         manifest = load_manifest(job.lake, name)
     except LakeError:  # removed or damaged by hand: build anew
         return False
     began = datetime.fromisoformat(manifest.as_of)
     soonest = manifest.next_expiry_at and datetime.fromisoformat(manifest.next_expiry_at)
-    return manifest.inputs == inputs and began <= job.as_of and not (soonest and soonest <= job.as_of)
+    is_due = (soonest and soonest <= job.as_of) or is_hidden_long(job, manifest)
+    return manifest.inputs == inputs and began <= job.as_of and not is_due
 
 
 def _is_readable(job: Job, generation: str) -> bool:

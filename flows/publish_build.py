@@ -83,16 +83,22 @@ def build(job: Job, name: str, inputs: dict[str, Any], source: Manifest | None) 
 
 def _may_update(job: Job, source: Manifest, inputs: dict[str, Any]) -> bool:
     """Whether what changed since can be told from rows, and what is hidden may stay so."""
-    publish, old = job.policy.publish, source.inputs
+    old = source.inputs
     if source.large is None or old.keys() != inputs.keys() or len(old["marks"]) != len(SOURCES):
         return False
     if any(old[key] != inputs[key] for key in inputs.keys() - _OF_TABLES):
         return False
-    hidden_for = timedelta(0)
-    if source.hidden_since is not None:
-        hidden_for = job.as_of - datetime.fromisoformat(source.hidden_since)
-    is_kept_long = hidden_for >= timedelta(days=publish.hidden_days)
-    return not is_kept_long and datetime.fromisoformat(source.as_of) <= job.as_of
+    if not job.policy.publish.hidden_days or is_hidden_long(job, source):
+        return False
+    return datetime.fromisoformat(source.as_of) <= job.as_of
+
+
+def is_hidden_long(job: Job, source: Manifest) -> bool:
+    """Whether rows that went lie hidden in a generation's files for as long as they may."""
+    if source.hidden_since is None:
+        return False
+    hidden_for = job.as_of - datetime.fromisoformat(source.hidden_since)
+    return hidden_for >= timedelta(days=job.policy.publish.hidden_days)
 
 
 def _updated(job: Job, name: str, inputs: dict[str, Any], source: Manifest) -> Made | None:

@@ -11,7 +11,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from transforms.errors import SlowwaveError
+from transforms.errors import (
+    CheckError,
+    HistoryError,
+    InputError,
+    LakeError,
+    ModelMismatchError,
+    SlowwaveError,
+)
+
+_OWN_CODES = {
+    kind.code: kind.exit_code
+    for kind in (CheckError, HistoryError, InputError, LakeError, ModelMismatchError)
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,8 @@ class Done:
 class UnitsError(SlowwaveError):
     """Units of a step failed; all others were done.
 
+    Where every unit failed in one way it is no matter of units: the exit code is that of the way.
+
     Args:
         step: Of which.
         failed: The units that failed.
@@ -72,6 +86,9 @@ class UnitsError(SlowwaveError):
         )
         self.step = step
         self.failed = tuple(failed)
+        codes = {done.failure.code for done in failed if done.failure}
+        if len(failed) == count and len(codes) == 1:
+            self.exit_code = _OWN_CODES.get(codes.pop(), self.exit_code)
 
     def as_dict(self) -> dict[str, Any]:
         """See ``SlowwaveError.as_dict``; with the units that failed."""

@@ -153,3 +153,16 @@ def test_what_retention_took_leaves_the_files_within_the_days_that_the_policy_al
         run_publish(late)
     # Hidden for seven days, then in generations that are kept for two more.
     assert stored(job, HOUSE) == []
+
+
+def test_in_a_lake_where_nothing_changes_any_more_it_leaves_the_live_files_too(job: Job) -> None:
+    forget(job, of(job, "ana"))
+    update(job)
+    built = []
+    for days in range(1, 10):
+        late = replace(job, as_of=AS_OF + timedelta(days=days))
+        built.append(run_publish(late).detail.get("built"))
+    assert built == [None] * 6 + ["whole"] + [None] * 2
+    pointer = read_pointer(job.lake)
+    assert pointer
+    assert load_manifest(job.lake, pointer.generation).hidden_since is None
