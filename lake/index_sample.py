@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from lake.index import MAIN, PAYLOAD, Generation, TableEntry, tenant_hash
+from lake.index_blocks import block_ranges, chosen_blocks
 
 MOST_TABLES = 64
 """Tables of large scopes that are looked into beside the main one."""
@@ -102,7 +103,7 @@ def _shaped(tenant: str, rows: Any) -> pl.DataFrame:
 def spread(generation: Generation, since: datetime, most: int) -> Spread:
     """Vectors of at most so many rows on each side of an instant.
 
-    The time of every row of the tables looked into is read, and the vectors of the chosen ones, no more.
+    The time of every row of the tables looked into is read, and the vectors of the chosen ones, in blocks.
 
     Args:
         generation: Which.
@@ -117,8 +118,13 @@ def spread(generation: Generation, since: datetime, most: int) -> Spread:
         times = table.to_table(columns=["event_at"])["event_at"].to_numpy().astype("datetime64[us]")
         is_recent = times > np.datetime64(since.replace(tzinfo=None), "us")
         room = max(round(most * entry.rows / total), 1) if total else 0
-        for side, places in ((earlier, np.flatnonzero(~is_recent)), (recent, np.flatnonzero(is_recent))):
-            side.append(_vectors(table, _evenly(places, room), _nothing(generation)))
+        ranges = block_ranges(len(times))
+        is_near = np.zeros(len(times), bool)
+        for rows in ranges:
+            is_near[rows.start : rows.stop] = True
+        for side, is_in in ((earlier, ~is_recent), (recent, is_recent)):
+            places = _evenly(np.flatnonzero(is_in & is_near), room)
+            side += [_matrix_of(rows) for rows in chosen_blocks(table, ranges, places, "vector")]
     both = [np.concatenate(side) for side in (earlier, recent)]
     held = [rows[rows.any(axis=1)] for rows in both]
     looked = sum(len(rows) for rows in both)
@@ -138,14 +144,11 @@ def _evenly(places: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return places[np.arange(most, dtype=np.int64) * len(places) // most]
 
 
-def _vectors(table: Any, places: Collection[int], nothing: NDArray[np.float32]) -> NDArray[np.float32]:
-    if not len(places):
-        return nothing
-    return _matrix(table.take([int(place) for place in places], columns=["vector"]))
-
-
 def _matrix(rows: Any) -> NDArray[np.float32]:
-    column = rows["vector"].combine_chunks()
+    return _matrix_of(rows["vector"].combine_chunks())
+
+
+def _matrix_of(column: Any) -> NDArray[np.float32]:
     flat: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
     return flat.reshape(len(column), -1) if len(column) else flat.reshape(0, 0)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lake.index import Generation, scope_hash
+from lake.index_blocks import block_ranges, read_range
 from transforms.policy import PublishPolicy
 
 BATCH_ROWS = 16_384
@@ -19,8 +20,9 @@ _AHEAD_BYTES = 64 << 20
 """Read ahead of a scan; the library's own default is 2 GiB."""
 DISTINCT_AT_ONCE = 4_000_000
 """Ids that are told apart in one pass, 8 bytes each; more rows take more passes over their column."""
-SAMPLED_VECTORS = 2_000
-"""Looked at of the rows that lie in linked files: damage of a whole file or page cannot miss them all."""
+SAMPLED_VECTORS, SAMPLED_RANGES = 64_000, 64
+"""Looked at of the rows that lie in linked files, in so many ranges: a file that is damaged as a whole, of up
+to ``index_build.ROWS_PER_FILE`` rows, cannot lie between them below 60 million rows."""
 
 
 @dataclass(frozen=True)
@@ -135,15 +137,15 @@ def _matrix(vectors: Any) -> NDArray[np.float16]:
 
 
 def _linked_sample(generation: Generation, fresh: Mapping[str, int]) -> Iterator[Any]:
-    """Vectors of rows in linked files, evenly spread over each table."""
+    """Vectors of rows in linked files, in ranges that are evenly spread over each table."""
     whole = max(generation.manifest.rows, 1)
     for entry in generation.manifest.tables:
         linked = entry.rows - fresh.get(entry.name, 0)
         count = min(linked, -(-SAMPLED_VECTORS * entry.rows // whole))
         if count > 0:
-            places = [place * linked // count for place in range(count)]
-            taken = generation.dataset(entry.name).take(places, columns=["vector"])
-            yield taken["vector"].combine_chunks()
+            table = generation.dataset(entry.name)
+            for rows in block_ranges(linked, SAMPLED_RANGES, -(-count // SAMPLED_RANGES)):
+                yield read_range(table, rows, "vector")
 
 
 def _batches(
