@@ -57,7 +57,8 @@ def _told(folder: Path, night: Night, wall: float, cpu: float) -> dict[str, Any]
     """Figures of a night; memory and CPU of worker processes beside those of the leading one."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     steps = {f"{step.name}_seconds": round(step.seconds, 1) for step in night.steps}
-    held = [file.stat().st_size for file in (folder / "lake").rglob("*") if file.is_file()]
+    found = [file.stat() for file in (folder / "lake").rglob("*") if file.is_file()]
+    held = {one.st_ino: one.st_size for one in found}  # generations share files by hard links
     return {
         "seconds": round(wall, 1),
         "cpu_seconds": round(cpu + children.ru_utime + children.ru_stime, 1),
@@ -66,7 +67,7 @@ def _told(folder: Path, night: Night, wall: float, cpu: float) -> dict[str, Any]
         "worker_peak_mb": round(children.ru_maxrss / 1000),
         **steps,
         "published": night.steps[-1].rows_out,
-        "lake_bytes": sum(held),
+        "lake_bytes": sum(held.values()),
         "files": len(held),
     }
 
