@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_BLAS = ("OPENBLAS_NUM_THREADS", "1")
+"""Read as numpy is loaded. Our matrices are small: more threads of BLAS wait for each other and take more CPU
+time for the same work."""
 _DAMAGED = "Restore its tables from a backup of the lake."
 
 
@@ -34,6 +37,7 @@ class _StoppedError(SlowwaveError):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code: 0, or that of the error's class."""
+    os.environ.setdefault(*_BLAS)
     arguments = list(sys.argv[1:] if argv is None else argv)
     flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
     wants_json = "--json" in flags

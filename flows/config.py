@@ -173,6 +173,8 @@ def _fault(fault: Any) -> str:
     place = [str(part) for part in fault["loc"]]
     where = place[1:] if place[:1] == ["policy"] else place  # its sections stand at the top of the file
     name = ".".join(where)
+    if name in _REMOVED:
+        return f"{name} is gone: {_REMOVED[name]}"
     if fault["type"] == "extra_forbidden":
         return f"unknown key {_shown(name)}{_hint(where[-1], _siblings(where[:-1]))}"
     if fault["type"] == "unknown_name":
@@ -183,6 +185,13 @@ def _fault(fault: Any) -> str:
             return f"unknown key {_shown('.'.join(where[:-1]))}{hint}"
         return f"{_shown(name)}: unknown name {_shown(told)}{hint}"
     return f"{_shown(name) or 'file'}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+_REMOVED = {
+    "ingest.compact_above_files": "nights merge small files as section [upkeep] says",
+    "health.ledger_files": "nights merge small files as section [upkeep] says",
+}
+"""Keys of earlier checkouts, and what does their work now."""
 
 
 def _shown(name: str) -> str:

@@ -11,7 +11,8 @@ from flows.erase_objects import note
 from flows.erase_work import Work
 from flows.job import Job
 from flows.publish import run_publish
-from flows.published import access_of, inputs_of, memories_of, wishes_of
+from flows.publish_rows import current
+from flows.published import inputs_of, wishes_of
 from lake import revisions, tables
 from lake.erasure.index_purge import purge_index
 from lake.erasure.index_purged import IndexPurged, Replaced
@@ -48,7 +49,7 @@ def purge(work: Work) -> None:
     Raises:
         CheckError: Neither it nor one built from the tables passes its checks.
     """
-    ids = set(work.values("episode", "derived", "published")) | _unknown(work)
+    ids = set(work.values("episode", "derived", "published", "recalled")) | _unknown(work)
     note(work, "index", index_rows(work))
     work.save()
     try:
@@ -114,7 +115,7 @@ def _purged(work: Work, ids: set[str], *, is_built: bool = False) -> IndexPurged
 def _replaced(work: Work, side: Job) -> Replaced:
     manifest = _live(work, side)
     return (
-        Replaced() if manifest is None else Replaced(_derived_anew(work, side), _inputs(work, side, manifest))
+        Replaced() if manifest is None else Replaced(_written_anew(work, side), _inputs(work, side, manifest))
     )
 
 
@@ -131,23 +132,32 @@ def _live(work: Work, side: Job | None = None) -> Manifest | None:
 
 
 def _inputs(work: Work, side: Job, manifest: Manifest) -> dict[str, Any]:
-    """What the index stands for: all that the tables hold now, where it did before."""
+    """What the index stands for: all that the tables hold now, where it did before.
+
+    Not where a summary may have gone for which episodes were not served: a publish brings these back.
+    """
     was_current = work.evidence["is_index_current"]
-    if was_current if side is work.job else side.space in work.evidence.get("current_twins", ()):
+    if side is not work.job:
+        was_current = side.space in work.evidence.get("current_twins", ())
+    brings_back = side.policy.summaries.detail == "drop_after_summary" and work.values("owner_stays").len()
+    if was_current and not brings_back:
         return inputs_of(side)
     version = settled_version(work.lake, EPISODES, int(manifest.inputs["episodes"]))
     return {**manifest.inputs, "episodes": version}
 
 
-def _derived_anew(work: Work, job: Job) -> pl.DataFrame | None:
-    """Memories of what was derived anew of owners who stay."""
-    owners = work.values("owner_stays")
-    if owners.is_empty():
+def _written_anew(work: Work, job: Job) -> pl.DataFrame | None:
+    """Memories that stay and are not what they were: derived anew, or recalled by what is erased."""
+    owners, recalled = work.values("owner_stays"), work.values("recalled")
+    if owners.is_empty() and recalled.is_empty():
         return None
     (bucket,) = work.buckets
     keys = pl.DataFrame({"tenant_id": [work.tenant] * owners.len(), "owner": owners})
-    derived = {t.name: revisions.standing(work.lake, t, buckets=[bucket], keys=keys) for t in PUBLISHED}
-    return memories_of(job, bucket, EPISODES.empty(), derived, access_of(job, bucket), wishes_of(job))
+    derived = [
+        revisions.standing(work.lake, table, buckets=[bucket], keys=keys)[table.key[0]] for table in PUBLISHED
+    ]
+    ids = pl.concat([recalled, *(one.alias(recalled.name) for one in derived)]).unique()
+    return current(job, bucket, ids, wishes_of(job))
 
 
 def index_rows(work: Work) -> int:

@@ -35,8 +35,9 @@ def rebuild(work: Work) -> None:
     for table in OWNED:
         remove(work.lake, resting_rule(work, table))
     hints.carry_over(work.lake)
-    if is_needed(work.job):  # a pattern that has lost a tenant behind it
-        run_global_patterns(work.job)
+    if is_needed(work.job) and run_global_patterns(work.job).state != "unchanged":
+        # A pattern has lost a tenant behind it: it is of no bucket that the index is purged of.
+        work.evidence |= {"is_index_current": False, "current_twins": []}
 
 
 def _sessions(work: Work) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from flows.erase_rules import (
     all_rules,
     gone_rule,
     held_rule,
+    recalls_rule,
     resting_rule,
     source_rules,
 )
@@ -59,6 +60,14 @@ def find(work: Work) -> None:
     _episodes(work)
     _owners(work)
     _derived(work)
+    _recalled(work)
+
+
+def _recalled(work: Work) -> None:
+    """Ids of what was recalled by calls that go: of what stays, the index tells how often and when last."""
+    rows = matching(work.lake, recalls_rule(work), ["memory_id"])
+    gone = set(work.values("episode", "derived"))
+    work.add("recalled", sorted(set(rows["memory_id"].drop_nulls()) - gone))
 
 
 def _episodes(work: Work) -> None:

@@ -114,8 +114,9 @@ class _Line(ProgressColumn):
         memory = self._gauge.read()
         if memory.all_bytes is not None:
             text.append(f" {size_of(memory.all_bytes):>9}", "magenta")
-            if size == WIDE and memory.children:
-                text.append(f" {memory.children}+1 proc", "dim")
+            processes = f" {memory.children + 1} proc"
+            if size == WIDE and memory.children and text.cell_len + len(processes) < columns:
+                text.append(processes, "dim")
         text.truncate(columns - 1)
         return text
 
@@ -131,8 +132,12 @@ class _Line(ProgressColumn):
         return text
 
     def _count(self, meter: Meter, event: str, size: int) -> str:
+        """What is done of how much; nothing of a task that does not count."""
+        width = 16 if size else 10
+        if meter.total is None and not meter.done:
+            return " " * width
         total = "" if meter.total is None or event == "end" else f"/{short(meter.total)}"
-        told, width = f"{short(meter.done)}{total}", 16 if size else 10
+        told = f"{short(meter.done)}{total}"
         named = f"{told} {meter.unit}"
         return f"{named if size and len(named) <= width else told:>{width}}"
 

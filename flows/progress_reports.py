@@ -57,5 +57,6 @@ def description(event: str, meter: Meter, memory: Memory) -> str:
     if event in ("end", "failed", "stopped"):
         parts.append(f"{'done' if event == 'end' else event} after {meter.seconds:,.1f} s")
     if memory.all_bytes is not None:
-        parts.append(f"{memory.all_bytes / 2**20:,.0f} MiB in {memory.children + 1} processes")
+        processes = f"{memory.children + 1} processes" if memory.children else "1 process"
+        parts.append(f"{memory.all_bytes / 2**20:,.0f} MiB in {processes}")
     return ", ".join(parts)

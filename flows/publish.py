@@ -163,7 +163,7 @@ def _is_twin_current(job: Job, inputs: dict[str, Any], pointer: Pointer) -> bool
 
 
 def _stands_for(job: Job, name: str, inputs: dict[str, Any]) -> bool:
-    """Whether a generation has these inputs, no row of it has expired since, and none lies hidden too long."""
+    """Whether a generation has these inputs, no row of it has expired since, none lies hidden too long."""
     try:
         manifest = load_manifest(job.lake, name)
     except LakeError:  # removed or damaged by hand: build anew

@@ -32,12 +32,23 @@ def changed_frames(
     find = _finder(job, space, came)
     for buckets, ids in wanted:
         for bucket in buckets if ids.len() else ():
-            frame = _memories(job, bucket, ids, wishes, find)
+            frame = current(job, bucket, ids, wishes, find)
             if frame.height:
                 yield frame
 
 
-def _memories(job: Job, bucket: int, ids: pl.Series, wishes: Wishes, find: Finder) -> pl.DataFrame:
+def current(
+    job: Job, bucket: int, ids: pl.Series, wishes: Wishes, find: Finder | None = None
+) -> pl.DataFrame:
+    """Memories of some ids that are served now.
+
+    Args:
+        job: The run.
+        bucket: Where they lie.
+        ids: ``memory_id``; those that are not there, or not served, are left out.
+        wishes: Periods and pins.
+        find: Finds vectors; None: those of the job's own space.
+    """
     named = ids.implode()
     held = tables.scan(job.lake, EPISODES, buckets=[bucket])
     episodes = held.filter(pl.col("episode_id").is_in(named)).collect(engine="streaming")

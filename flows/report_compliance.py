@@ -129,5 +129,9 @@ def _policy(job: Job) -> pl.DataFrame:
         "an erasure is due after": round(policy.rights.erase_due_days * 86_400),
         "any other request is due after": round(policy.rights.other_due_days * 86_400),
         "a removal is late after": policy.rights.late_after_seconds,
+        "what a night took out, in files of the tables": policy.ingest.vacuum_after_hours * 3600,
+        "what a night took out, hidden in files of the live index": round(
+            policy.publish.hidden_days * 86_400
+        ),
     }
     return pl.DataFrame(list(spans.items()), schema={"rule": pl.String, "seconds": pl.Int64}, orient="row")

@@ -45,7 +45,7 @@ def past_due(job: Job) -> pl.DataFrame:
     wishes = Wishes(wishes_of.periods(told), wishes_of.pins(told), wishes_of.held(told))
     counts = [pl.DataFrame(schema=PRESENT_SCHEMA)]
     held = {table.name: _folders(job, table) for table in LOOKED_AT}
-    with job.progress.task("look for expired rows", job.lake.buckets, "buckets") as advance:
+    with job.progress.task("expired rows", job.lake.buckets, "buckets") as advance:
         for bucket in range(job.lake.buckets):
             here = [table for table in LOOKED_AT if f"tenant_bucket={bucket}" in held[table.name]]
             counts += [rows.collect(engine="streaming") for rows in _bucket(job, here, bucket, wishes)]

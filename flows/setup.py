@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import ValidationError
 
 from flows.config import Config, SourceConfig, load_config
-from flows.engine.config import EngineConfig
+from flows.engine.config import EngineConfig, require_installed
 from flows.engine.crew import Crew
 from flows.engine.recipe import recipe_of, secrets_of
 from flows.job import Job, Progress
@@ -117,6 +117,7 @@ def engine_of(options: argparse.Namespace, config: Config) -> EngineConfig:
 
     Raises:
         UsageError: A scheduler is named for the engine ``local``, or far too many workers.
+        ConfigError: The verb runs units on Dask, and it is not installed.
     """
     kind, workers = getattr(options, "engine", None), getattr(options, "workers", None)
     scheduler = getattr(options, "scheduler", None)
@@ -125,11 +126,14 @@ def engine_of(options: argparse.Namespace, config: Config) -> EngineConfig:
     given = {"kind": kind or ("dask" if scheduler else None), "workers": workers, "scheduler": scheduler}
     told = {name: value for name, value in given.items() if value is not None}
     try:
-        return EngineConfig.model_validate({**config.engine.model_dump(), **told})
+        engine = EngineConfig.model_validate({**config.engine.model_dump(), **told})
     except ValidationError as error:
         raise UsageError(
             f"--workers {workers} is out of range", "See docs/configuration.md, [engine]."
         ) from error
+    if hasattr(options, "scheduler") and not getattr(options, "dry_run", False):
+        require_installed(engine)
+    return engine
 
 
 def past_job(options: argparse.Namespace, config: Config | None = None) -> Job:

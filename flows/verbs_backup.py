@@ -19,7 +19,9 @@ def backup(options: argparse.Namespace) -> Output:
         return Output(_told(copy), f"copy {copy.copy_id} is whole: {_size(copy)}")
     if options.erasures_only:
         count = jobs.run_tell_erasures(lake_of(options, config), options.to)
-        return Output({"tombstones": count}, f"the backup knows of {count:,} tombstones")
+        return Output(
+            {"tombstones": count}, f"the backup knows of {count:,} tombstone{'' if count == 1 else 's'}"
+        )
     made = jobs.run_backup(job_of(options, config), options.to, as_of=as_of(options), keep=options.keep)
     data = {
         **_told(made.copy),
@@ -29,8 +31,8 @@ def backup(options: argparse.Namespace) -> Output:
         "files_removed": made.files_removed,
     }
     text = (
-        f"copy {made.copy.copy_id}: {_size(made.copy)}; {made.files_copied:,} files"
-        f" ({made.bytes_copied:,} bytes) were new, {made.copies_removed:,} older copies went"
+        f"copy {made.copy.copy_id}: {_size(made.copy)}; new files: {made.files_copied:,}"
+        f" ({made.bytes_copied:,} bytes); older copies removed: {made.copies_removed:,}"
     )
     return Output(data, text + _keys(made.copy))
 
@@ -51,7 +53,8 @@ def restore(options: argparse.Namespace) -> Output:
     )
     data = {**_told(copy), "lake": target, "erased_again": again}
     text = (
-        f"lake restored at {target} from copy {copy.copy_id}: {_size(copy)}; {again:,} subjects erased again"
+        f"lake restored at {target} from copy {copy.copy_id}: {_size(copy)};"
+        f" {again:,} subject{'' if again == 1 else 's'} erased again"
     )
     if copy.generation is None:
         text += "; it has no index: run slowwave publish"

@@ -19,11 +19,9 @@ _DENIED_WORDS = (
     "os error 1)",
     "read-only file system",
     "os error 30)",
-    "accessdenied",
-    "403 forbidden",
-    "invalidaccesskeyid",
-    "signaturedoesnotmatch",
 )
+_REFUSED_WORDS = ("accessdenied", "403 forbidden", "invalidaccesskeyid", "signaturedoesnotmatch")
+"""Of an object store."""
 _BROKEN_OFF = ("generic s3 error", "http error", "request or response body", "connection reset")
 _RETRIED = re.compile(r"after (\d+) retries, max_retries: ?(\d+)", re.ASCII)
 _MISSING_WORDS = ("nosuchbucket", "bucket not found", "the specified bucket does not exist")
@@ -46,6 +44,11 @@ def storage_fault(error: BaseException, where: str) -> SlowwaveError:
         return LakeError(
             f"{where}: permission denied", "Give this user read and write permission on the lake."
         )
+    if any(word in text for word in _REFUSED_WORDS):
+        return LakeError(
+            f"{where}: permission denied by the object store",
+            "Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and rights: docs/object-store.md.",
+        )
     if any(word in text for word in _MISSING_WORDS):
         return LakeError(
             f"{where}: there is no such bucket", "Make the bucket, or correct the lake's address."
@@ -66,7 +69,7 @@ def is_passing(error: BaseException | None) -> bool:
     text = (str(error).strip().splitlines() or [""])[0].lower()  # the rest shows a library's own state
     told = _RETRIED.search(text)
     is_final = told is not None and int(told[1]) >= int(told[2])
-    is_final = is_final or any(word in text for word in _DENIED_WORDS)
+    is_final = is_final or any(word in text for word in (*_DENIED_WORDS, *_REFUSED_WORDS))
     return not is_final and any(word in text for word in _BROKEN_OFF)
 
 

@@ -181,14 +181,20 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
+_CREDENTIALS = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: docs/object-store.md."
+
+
 def open_storage(uri: str) -> Storage:
     """The store for a lake's address.
 
     Raises:
-        LakeError: Not a local path that the tables can have, ``file://`` or ``s3://``.
+        LakeError: Not a local path that the tables can have, ``file://`` or ``s3://`` without credentials.
     """
     scheme = urlsplit(uri).scheme if "://" in uri else ""
     if scheme == "s3":
+        host = urlsplit(uri).netloc
+        if {"@", ":"} & {*host} or urlsplit(uri).query:  # not shown: it may be a key
+            raise LakeError("an s3:// address must hold no key and no query", _CREDENTIALS)
         return S3Storage(uri)
     if scheme == "file":
         return LocalStorage(local_path(unquote(urlsplit(uri).path)))

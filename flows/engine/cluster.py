@@ -17,15 +17,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from flows.engine.config import EngineConfig
-from flows.engine.processes import THREAD_VARIABLES, threads_of
+from flows.engine.config import EngineConfig, require_installed
+from flows.engine.dask_here import started
+from flows.engine.processes import threads_of
 from flows.engine.recipe import Recipe, require_in_environment
 from transforms.errors import ConfigError, EndpointError
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
-LOOPBACK = "127.0.0.1"
 _POLL_SECONDS = 5.0
 """How often to look whether there are workers at all while none brings an end."""
 _CLOSE_SECONDS = 30.0
@@ -62,12 +62,7 @@ class Cluster:
     """
 
     def __init__(self, engine: EngineConfig) -> None:
-        try:
-            import distributed  # noqa: F401 - asked for, before anything is started
-        except ImportError as error:
-            raise ConfigError(
-                'engine.kind = "dask" needs Dask', "Install it: pip install slowwave[cluster]"
-            ) from error
+        require_installed(engine)
         self._wait = engine.wait_seconds
         self._threads = engine.threads if engine.scheduler else threads_of(engine)
         self._retries = _FOREIGN_RETRIES if engine.scheduler else engine.retries
@@ -77,7 +72,7 @@ class Cluster:
         for name in _LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
-            self._own = None if engine.scheduler else _local_cluster(engine)
+            self._own = None if engine.scheduler else started(engine)
             self._client = _connected(self._own or engine.scheduler, self._wait)
             _require_same(self._client)
         except BaseException:
@@ -175,33 +170,6 @@ class Cluster:
         self._client = self._own = None
         for name, level in self._levels.items():
             logging.getLogger(name).setLevel(level)
-
-
-def _local_cluster(engine: EngineConfig) -> LocalCluster:
-    import dask
-    from distributed import LocalCluster
-    from distributed.security import Security
-
-    threads = dict.fromkeys(THREAD_VARIABLES, str(threads_of(engine)))
-    told: dict[str, Any] = {
-        # A death fails what ran there at once: it is tried again alone, by us.
-        "distributed.scheduler.allowed-failures": 0,
-        "distributed.nanny.pre-spawn-environ": threads,
-        "distributed.admin.low-level-log-length": 0,
-    }
-    with dask.config.set(told):
-        return LocalCluster(
-            n_workers=engine.workers,
-            threads_per_worker=1,
-            processes=True,
-            host=LOOPBACK,
-            security=Security.temporary(),  # any user of this machine reaches loopback
-            dashboard_address=f"{LOOPBACK}:0",
-            worker_dashboard_address=f"{LOOPBACK}:0",
-            memory_limit=0,
-            preload=["flows.engine.preload"],
-            silence_logs=40,
-        )
 
 
 def _connected(where: LocalCluster | str | None, wait_seconds: float) -> Client:

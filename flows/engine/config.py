@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from importlib.util import find_spec
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from transforms.errors import ConfigError
 
 Kind = Literal["local", "dask"]
 
@@ -15,7 +18,8 @@ class EngineConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind = "local"
-    """``local``: this process, or processes of this machine; ``dask``: the workers of a Dask cluster."""
+    """``local``: this process, or processes of this machine; ``dask``: the workers of a Dask cluster. Where
+    only a ``scheduler`` is given it is ``dask``."""
     workers: int = Field(default=1, ge=1, le=1024)
     """Units at once; 1 with ``local`` runs them in this process. With ``dask`` and a scheduler it is the
     cluster that says."""
@@ -30,3 +34,23 @@ class EngineConfig(BaseModel):
     """dask: how long to wait for the scheduler and for a worker, at the start and where all have gone."""
     least_rows: int = Field(default=5_000, ge=0, le=10**12)
     """local: fewer rows than this are quicker done in this process than a worker is started."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_scheduler(cls, given: Any) -> Any:
+        """A scheduler is Dask's: one that is named is never left aside in silence."""
+        is_told = isinstance(given, dict) and given.get("scheduler") and "kind" not in given
+        return {**given, "kind": "dask"} if is_told else given
+
+
+def require_installed(engine: EngineConfig) -> None:
+    """Refuse an engine that this installation lacks, before anything is run.
+
+    Raises:
+        ConfigError: Dask is asked for, and is not installed.
+    """
+    if engine.kind == "dask" and find_spec("distributed") is None:
+        raise ConfigError(
+            'engine.kind = "dask" needs Dask, which is not installed',
+            "Install it: pip install 'slowwave[cluster]', or '/path/to/the/checkout[cluster]'.",
+        )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 
 from flows.engine.config import EngineConfig
 from transforms.errors import ConfigError
@@ -19,12 +20,16 @@ THREAD_VARIABLES = (
     "POLARS_MAX_THREADS",
     "RAYON_NUM_THREADS",
     "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "LANCE_CPU_THREADS",
     "TOKIO_WORKER_THREADS",
 )
 """Libraries read theirs as they are loaded: they have to be set before the process starts."""
+BLAS_VARIABLE = "OPENBLAS_NUM_THREADS"
+BLAS_THREADS = "1"
+"""Our matrices are small: more threads of BLAS wait for each other, at more CPU time for the same work."""
+_FALSE_STARTS = 2
+"""Starts in a row that a process does not live through: once it may have been killed, as any may."""
 _START_SECONDS = 30.0
 """For a process that is to be ended while it starts to say its number."""
 
@@ -34,6 +39,12 @@ _secrets: dict[str, str] = {}
 def threads_of(engine: EngineConfig) -> int:
     """Threads of one worker: as configured, else the cores of this machine shared out."""
     return engine.threads or max(1, (os.cpu_count() or 1) // engine.workers)
+
+
+def thread_variables(threads: int) -> dict[str, str]:
+    """The environment of a worker with so many threads; those of BLAS as the caller's environment says."""
+    shared = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    return {**shared, BLAS_VARIABLE: os.environ.get(BLAS_VARIABLE, BLAS_THREADS)}
 
 
 class Processes:
@@ -98,6 +109,7 @@ class _Slot:
         self._threads, self._secrets = threads, dict(secrets)
         self._pool: ProcessPoolExecutor | None = None
         self._pid: Future[int] | None = None
+        self._false_starts = 0
 
     def submit(self, errand: str) -> Future[str]:
         """Have an errand done."""
@@ -108,7 +120,7 @@ class _Slot:
         pool = ProcessPoolExecutor(
             1, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(self._secrets,)
         )
-        with _environment(dict.fromkeys(THREAD_VARIABLES, str(self._threads))):
+        with _environment(thread_variables(self._threads)), deaf_children():
             self._pid = pool.submit(os.getpid)
         self._pool = pool
         return pool.submit(_perform, errand, self._threads)
@@ -117,14 +129,15 @@ class _Slot:
         """The answer to an errand; None where the process died.
 
         Raises:
-            ConfigError: The process did not even start.
+            ConfigError: The process does not even start.
         """
         try:
             return future.result()
         except BrokenProcessPool as error:
             has_started = self._pid is not None and self._pid.exception() is None
+            self._false_starts = 0 if has_started else self._false_starts + 1
             self.close()
-            if not has_started:
+            if self._false_starts >= _FALSE_STARTS:
                 raise ConfigError(
                     "a worker process did not start",
                     'Run with --workers 1; a script that calls a flow needs if __name__ == "__main__".',
@@ -140,6 +153,20 @@ class _Slot:
             with suppress(BrokenProcessPool, TimeoutError, ProcessLookupError):
                 os.kill(pid.result(_START_SECONDS), signal.SIGKILL)
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started inside the block; here it is acted on at its end.
+
+    They would set that up themselves, but a terminal sends it to all, and also while they still start.
+    """
+    resource_tracker.ensure_running()  # its start would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

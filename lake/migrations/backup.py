@@ -22,7 +22,7 @@ MARKER = "state/migrating.json"
 _DONE = "backup.json"
 """Written last: without it the folder is half a backup, and no step has begun."""
 _STAMP = "%Y-%m-%dT%H%M%SZ"
-_LEFT_OUT = ("state/requests/", "state/batches/", "state/retaining.json", "state/probe-", MARKER)
+_LEFT_OUT = ("state/requests/", "state/batches/", "state/retaining", "state/probe-", MARKER)
 
 
 def keep(lake: Lake, version: int, at: datetime) -> str:

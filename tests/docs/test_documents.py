@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import known_flags
+from flows.engine.units import UnitsError
 from transforms import errors
 from transforms.policy import Policy
 from transforms.policy_retention import RetentionPolicy
@@ -88,7 +89,7 @@ def test_exit_codes() -> None:
         int(code): set(re.findall(r"`(\w+)`", names))
         for code, names in re.findall(r"^\| (\d+) \|([^|]*)\|", table, re.MULTILINE)
     }
-    for cls in vars(errors).values():
+    for cls in (*vars(errors).values(), UnitsError):
         if isinstance(cls, type) and issubclass(cls, errors.SlowwaveError):
             assert cls.code in shown.pop(cls.exit_code, set()), cls
     assert set(shown) == {0, 130, 143}

@@ -220,3 +220,9 @@ def test_a_wrong_key_of_the_reranker_names_the_right_one(tmp_path: Path) -> None
         config(tmp_path, RERANKER + "time_out_seconds = 1.0\n")
     with pytest.raises(ConfigError, match=r"rerankers, did you mean reranker\?"):
         config(tmp_path, "[rerankers]\nprovider = 'none'\n")
+
+
+@pytest.mark.parametrize("section", ["[ingest]\ncompact_above_files = 9\n", "[health]\nledger_files = 9\n"])
+def test_a_key_that_is_gone_says_what_does_its_work(section: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"(compact_above_files|ledger_files) is gone: .*\[upkeep\]"):
+        config(tmp_path, section)

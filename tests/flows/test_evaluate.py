@@ -230,7 +230,7 @@ def test_the_page_of_the_docs_tells_every_flag_and_its_example_reads() -> None:
     assert (len(data.rows), data.answerable, data.unanswerable) == (2, [0], [1])
     told = set(re.findall(r"--[a-z-]+", page))
     flags = {flag for flag in known_flags()["evaluate"] if flag.startswith("--")}
-    assert flags - {"--help", "--lake", "--as-of"} <= told
+    assert flags - {"--help", "--lake", "--as-of", "--progress"} <= told
 
 
 @pytest.mark.skipif(not LOCOMO.is_dir(), reason="LoCoMo is not at hand")

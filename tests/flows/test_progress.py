@@ -236,6 +236,32 @@ def test_bars_fit_the_terminal(columns: int) -> None:
         assert "MiB" in done
 
 
+def test_a_task_that_counts_nothing_shows_no_count() -> None:
+    stream = io.StringIO()
+    with Bars(Console(file=stream, width=80, force_terminal=True, color_system=None)).task("check", None):
+        pass
+    [line] = [line for line in re.split("[\r\n]", stream.getvalue()) if "done" in line]
+    assert "rows" not in line
+    assert re.search("━ +done 0:0[01]", line)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells of other processes")
+def test_processes_are_told_whole_or_not_at_all() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        for columns in range(98, 112):
+            stream = io.StringIO()
+            console = Console(file=stream, width=columns, force_terminal=True, color_system=None)
+            with Bars(console).task("embed", 5) as advance:
+                advance(5)
+            [line] = [line for line in re.split("[\r\n]", stream.getvalue()) if "done" in line]
+            assert re.search(r"MiB( \d+ proc)?$", line.rstrip()), line
+            assert ("proc" in line) == (columns > 106)
+    finally:
+        child.kill()
+        child.wait()
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_bars_on_a_real_terminal_leave_a_line_a_task_and_the_cursor(columns: int, tmp_path: Path) -> None:
     script = tmp_path / "show.py"
@@ -313,6 +339,7 @@ def test_a_figure_says_so() -> None:
     assert description("stopped", meter("check", None, 0, 2.0), Memory()) == (
         "check: 0 rows, stopped after 2.0 s"
     )
+    assert description("end", meter("check", None, 1, 2.0), Memory(2**20)).endswith("1 MiB in 1 process")
 
 
 # Memory, and who shows what

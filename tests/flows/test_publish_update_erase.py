@@ -13,6 +13,7 @@ from lance.file import LanceFileReader
 
 from flows.job import Job
 from flows.publish import run_publish
+from flows.published import dropped_episodes, wishes_of
 from lake import tables
 from lake.index import load_manifest, read_pointer
 from lake.index_build import generations
@@ -21,7 +22,8 @@ from lake.readback.token_set import TokenSet
 from lake.recall import Recall
 from tests.flows.erasing import erase, lake_of, people, said
 from tests.flows.lakes import AS_OF, ingest, job_on, write
-from tests.flows.test_publish_update import ALWAYS, forget, require_same_as_whole
+from tests.flows.test_publish_update import ALWAYS, forget, hear, require_same_as_whole
+from tests.transforms.forgetting.plain import recall
 from transforms.schemas import EPISODES, FACTS
 
 HOUSE = "yellow house by the old mill"
@@ -166,3 +168,42 @@ def test_in_a_lake_where_nothing_changes_any_more_it_leaves_the_live_files_too(j
     pointer = read_pointer(job.lake)
     assert pointer
     assert load_manifest(job.lake, pointer.generation).hidden_since is None
+
+
+def test_what_an_erased_session_recalled_is_as_if_it_had_not(job: Job) -> None:
+    house = of(job, "ana")[0]
+    at = AS_OF - timedelta(hours=3)
+    for n, session in enumerate(("quince", "medlar", "damson")):
+        hear(job, recall(n, house, at + n * timedelta(minutes=1), user_id="ana", session_id=session))
+    update(job)
+    assert erase(job, user="ana", session="quince").outcome == "complete"
+    require_same_as_whole(job, is_purged=True)
+    assert run_publish(job).state == "unchanged"
+    assert erase(job, user="ana", session="medlar").outcome == "complete"
+    require_same_as_whole(job, is_purged=True)
+
+
+def test_facts_of_a_group_that_stays_keep_their_speaker(tmp_path: Path) -> None:
+    group = {"user_id": None, "agent_id": "club", "session_id": "group"}
+    rows = [
+        *people(),
+        said(60, "I live in Bergen and keep seven goats in the barn.", speaker="ben", **group),
+        said(61, "I live in Lyon.", speaker="ana", **group),
+    ]
+    job = lake_of(job_on(tmp_path / "lake", policy=ALWAYS), tmp_path, [june(one) for one in rows])
+    assert erase(job, user="ana").outcome == "complete"
+    require_same_as_whole(job, is_purged=True)
+
+
+def test_an_episode_that_a_summary_stands_for_no_more_is_served_again(tmp_path: Path) -> None:
+    policy = ALWAYS.model_copy(
+        update={"summaries": ALWAYS.summaries.model_copy(update={"detail": "drop_after_summary"})}
+    )
+    made = job_on(tmp_path / "lake", policy=policy, as_of=AS_OF - timedelta(days=70))
+    job = lake_of(made, tmp_path, people())
+    bucket = job.lake.bucket("acme")
+    assert dropped_episodes(job, [bucket], wishes_of(job)).height == 6
+    assert erase(job, user="ana").outcome == "complete"
+    assert dropped_episodes(job, [bucket], wishes_of(job)).height == 3  # of the four that stay
+    assert run_publish(job).rows_out
+    require_same_as_whole(job, is_purged=True)

@@ -173,6 +173,7 @@ def test_faults_say_what_happened_and_what_to_do(error: Exception, kind: type, w
     assert words in fault.message
     assert "\n" not in fault.message
     assert fault.remedy
+    assert ("AWS_ACCESS_KEY_ID" in fault.remedy) == ("403" in str(error))
 
 
 def test_a_full_disk_keeps_what_was_there(small_disk: Callable[[int], Path]) -> None:
@@ -230,6 +231,16 @@ def test_make_directory_is_content_with_what_is_there(tmp_path: Path) -> None:
     make_directory(tmp_path / "a" / "b")
     make_directory(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["s3://key:hush@bucket/x", "s3://hush@bucket", "s3://key:hu/sh@bucket", "s3://bucket/x?key=hush"],
+)
+def test_a_key_in_an_address_is_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(LakeError, match="must hold no key") as caught:
+        open_storage(address)
+    assert "hu" not in str(caught.value)
 
 
 def test_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

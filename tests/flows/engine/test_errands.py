@@ -194,3 +194,9 @@ def test_secrets_are_in_no_repr(tmp_path: Path) -> None:
     job = engine_job(tmp_path, "local")
     job.crew.secrets["model"] = "hush"
     assert "hush" not in f"{job!r} {job.crew!r} {EngineConfig()!r} {Done(unit(tmp_path, 'a', 'x'))!r}"
+
+
+def test_a_scheduler_alone_means_dask() -> None:
+    assert EngineConfig.model_validate({"scheduler": "tls://host:8786"}).kind == "dask"
+    assert EngineConfig.model_validate({"scheduler": "tls://host:8786", "kind": "local"}).kind == "local"
+    assert EngineConfig().kind == "local"

@@ -23,7 +23,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 @given(data=st.binary(max_size=60))
 def test_it_opens_under_its_own_name_only(lake: Lake, data: bytes) -> None:
     sealed = seal_object(lake, "standing/a.json", data, tenant="acme", owner="user:ana")
-    assert data not in sealed or len(data) < 3
+    assert data not in sealed or len(data) < 3 or not any(data)  # the head holds some zeros
     assert open_object(lake, "standing/a.json", sealed) == data
     for name, bytes_held in (
         ("standing/b.json", sealed),

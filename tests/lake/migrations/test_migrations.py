@@ -214,6 +214,7 @@ def test_the_backup_holds_all_metadata_as_it_was_and_nothing_of_a_person(tmp_pat
         "index/gen-000001/manifest.json",
         "state/consolidated.json",
         "state/requests/r.json",
+        "state/retaining/1.json",  # which names owners whose sessions are to be derived anew
     ):
         lake.storage.write(key, b"{}")
     lake.storage.write("index/gen-000001/data/rows.lance", b"rows")
