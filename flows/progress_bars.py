@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from types import TracebackType
+from typing import ClassVar, Self
 
 from rich.console import Console
 from rich.progress import Progress as RichProgress
@@ -25,6 +27,36 @@ _EVEN, _PLAIN, _NEXT = 10, 10_000, 999.5
 """Numbers from which they are told without a fraction, by a letter, and by the next letter."""
 
 
+REFRESH_SECONDS = 0.1
+
+
+class Terminal(Console):
+    """A console of which one thread writes at a time.
+
+    What a thread prints above the bars and what another draws them with are two writes each, which tear the
+    screen when they meet.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+        self.turn = threading.RLock()
+
+    def __enter__(self) -> Self:
+        """Take the turn, and keep what is printed back."""
+        self.turn.acquire()
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write it, and pass the turn on."""
+        try:
+            super().__exit__(kind, error, trace)
+        finally:
+            self.turn.release()
+
+
 class Bars:
     """Bars of the open tasks; one that ends becomes a line above them.
 
@@ -33,8 +65,10 @@ class Bars:
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
-        self._turn, self._gauge = threading.RLock(), Gauge()
+        self._console = console or Terminal()
+        # The console's own, taken first by whoever draws: rich has locks of its own below it.
+        self._turn = self._console.turn if isinstance(self._console, Terminal) else threading.RLock()
+        self._gauge = Gauge()
         self._live: RichProgress | None = None
 
     @contextmanager
@@ -54,10 +88,21 @@ class Bars:
                 self._ended(self._live, event, meter)
 
     def _started(self) -> RichProgress:
-        live = RichProgress(_Line(self._console, self._gauge), console=self._console, transient=True)
+        line = _Line(self._console, self._gauge)
+        live = RichProgress(line, console=self._console, transient=True, auto_refresh=False)
         live.start()
+        threading.Thread(target=self._drawn, args=(live,), name="slowwave-bars", daemon=True).start()
         COURSE.shown.append(self._closed)
         return live
+
+    def _drawn(self, live: RichProgress) -> None:
+        """Draw anew until the bars are taken down."""
+        while True:
+            time.sleep(REFRESH_SECONDS)
+            with self._turn:
+                if self._live is not live:
+                    return
+                live.refresh()
 
     def _ended(self, live: RichProgress, event: str, meter: Meter) -> None:
         line = _Line(self._console, self._gauge).line(meter, event)
