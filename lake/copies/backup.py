@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from lake.copies import record, transfer
@@ -19,7 +19,8 @@ from transforms.errors import LakeError, UsageError
 
 _AT_ONCE = 4
 """Files in flight: enough to hide a store's answers, few enough for memory (8 MB each)."""
-_STAMP = "%Y%m%dT%H%M%SZ"
+_STAMP = "%Y%m%dT%H%M%S%fZ"
+"""To the microsecond: copies are told apart, and the oldest let go, by their names."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def make(
                 items.append(item)
                 advance(item.size_bytes)
     made = Copy(
-        copy_id=f"{at.astimezone(UTC):{_STAMP}}-{secrets.token_hex(3)}",
+        copy_id=_next_id(backup, at),
         lake_id=lake.lake_id,
         lake_uri=lake.storage.uri,
         made_at=at.astimezone(UTC).isoformat(),
@@ -91,6 +92,15 @@ def make(
     backup.write(f"{COPIES}/{made.copy_id}.json", made.dumps())
     gone = prune(backup, keep)
     return Made(made, work.files, work.bytes, *gone)
+
+
+def _next_id(backup: Storage, at: datetime) -> str:
+    """A name after that of every copy there is, also where the clock went back since."""
+    stamp = at.astimezone(UTC)
+    if known := record.copies(backup):
+        newest = datetime.strptime(known[-1].partition("-")[0], _STAMP).replace(tzinfo=UTC)
+        stamp = max(stamp, newest + timedelta(microseconds=1))
+    return f"{stamp:{_STAMP}}-{secrets.token_hex(3)}"
 
 
 def require_apart(one: Storage, other: Storage) -> None:

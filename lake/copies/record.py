@@ -30,7 +30,7 @@ _NEVER_CHANGED = re.compile(
     re.ASCII,
 )
 """Names with random parts: what once lay under one is all that ever will."""
-_COPY = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}", re.ASCII)
+_COPY = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{6}", re.ASCII)
 _KEY = re.compile(r"(?!/)(?!.*(^|/)\.\.?(/|$))[^\0\\]+")
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 

@@ -10,14 +10,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lake import tables
-from lake.copies import record
+from lake.copies import backup, record
 from lake.copies.places import places
 from lake.lake import open_lake
 from lake.rights import tombstones
@@ -113,6 +113,15 @@ def test_the_next_backup_copies_what_is_new(say: Callable[..., Said], here: Path
     assert third["files_copied"] < third["files"] / 2
     assert third["copies_removed"] == 1
     assert record.copies(LocalStorage(here / "copy")) == [third["copy"]]
+
+
+def test_a_newer_copy_is_never_taken_for_an_older_one(here: Path) -> None:
+    """Copies of one instant, and one made after the clock went back: the last made is the one that stays."""
+    lake, place = open_lake("lake"), LocalStorage(here / "copy")
+    at = datetime(2026, 6, 30, 12, tzinfo=UTC)
+    for instant in (at, at, at, at - timedelta(days=1)):
+        made = backup.make(lake, place, instant)
+        assert record.copies(place) == [made.copy.copy_id]
 
 
 def test_a_copy_is_kept_beside_the_new_one_and_can_be_restored(say: Callable[..., Said], here: Path) -> None:
