@@ -190,7 +190,9 @@ def test_the_page_is_one_file_that_fetches_nothing(written: Path) -> None:
 def test_no_file_names_a_person(written: Path) -> None:
     for path in sorted(written.rglob("*")):
         if path.is_file():
-            text = path.read_bytes().decode("utf-8", "replace")
+            # Packed bytes spell two letters by chance.
+            rows = pl.read_parquet(path).write_json() if path.suffix == ".parquet" else None
+            text = path.read_text("utf-8") if rows is None else rows
             named = [
                 word
                 for word in (*PEOPLE, "loud", "user:u1")
