@@ -188,7 +188,8 @@ def measure_decay(folder: Path, rows: int, emit: Emit) -> None:
 
     job = _job(folder)
     bucket = _bucket(job.lake)
-    done, wall, cpu = timed(lambda: task_named("decay")(job, {"bucket": bucket}))
+    payload = {"bucket": bucket, "looked_at": None, "basis": None, "subject": None}
+    done, wall, cpu = timed(lambda: task_named("decay")(job, payload))
     emit(
         {
             "bucket_rows": FILES * MONTHS * ROWS,

@@ -30,6 +30,7 @@ from transforms.subjects import Subject
 
 _RESTING = (FACTS, SUMMARIES, PROCEDURES, ATTEMPTS)
 _ROW = ("tenant_id", "text_hash")
+_SCOPED = ("tenant_id", "user_id", "agent_id")
 
 
 def remember_forgotten(job: Job, bucket: int, plan: Plan) -> None:
@@ -103,7 +104,7 @@ def _needed_by_episodes(job: Job, bucket: int, going: pl.DataFrame) -> pl.DataFr
 
 
 def _needed_by_derived(job: Job, table: Table, bucket: int, going: pl.DataFrame) -> pl.DataFrame:
-    stood = revisions.standing(job.lake, table, buckets=[bucket])
+    stood = revisions.standing(job.lake, table, buckets=[bucket], columns=embedded_columns(table))
     staying = stood.join(going.select(table.key), on=list(table.key), how="anti")
     return hashed_texts(staying, table, job.policy.embed.max_text_chars).select(_ROW)
 
@@ -115,16 +116,18 @@ def unneeded_topics(job: Job, bucket: int, holds: list[Subject]) -> dict[str, pl
     """
     listed = [tables.scan(job.lake, t, buckets=[bucket]) for t in (EPISODES, COLD, FORGOTTEN)]
     known = pl.concat([rows.select("episode_id") for rows in listed]).collect()
-    members = revisions.latest(job.lake, TOPIC_MEMBERS, buckets=[bucket])
+    columns = ["tenant_id", "topic_id"]
+    members = revisions.latest(job.lake, TOPIC_MEMBERS, buckets=[bucket], columns=columns)
     lost = members.join(known, on="episode_id", how="anti")
     left = members.join(known, on="episode_id", how="semi").filter(~pl.col("is_removed"))
-    told = revisions.standing(job.lake, SUMMARIES, buckets=[bucket]).select("topic_id")
+    told = revisions.standing(job.lake, SUMMARIES, buckets=[bucket], columns=columns).select("topic_id")
     used = pl.concat([left.select("topic_id"), told])
-    topics = revisions.latest(job.lake, TOPICS, buckets=[bucket]).join(used, on="topic_id", how="anti")
+    stood = revisions.latest(job.lake, TOPICS, buckets=[bucket], columns=_SCOPED)
+    topics = stood.join(used, on="topic_id", how="anti")
     free = topics.with_columns(session_id=pl.lit(None, pl.String)).filter(~is_held(holds, "topic_id"))
     now = instant(job.as_of)
     why = {"tier": pl.lit(""), "reason": pl.lit("orphaned"), "due_at": now, "known_at": now}
-    decided = revisions.latest(job.lake, DECISIONS, buckets=[bucket]).select("item_id")
+    decided = revisions.latest(job.lake, DECISIONS, buckets=[bucket], columns=["item_id"]).select("item_id")
     named = free.select("tenant_id", item_id="topic_id", **why)
     return {
         TOPIC_MEMBERS.name: lost.select("episode_id", "tenant_id", **why),
@@ -149,6 +152,6 @@ def _cited(job: Job, bucket: int) -> pl.Series:
     """Episodes that a derived row of a bucket rests on, and those in cold storage."""
     refs = [tables.scan(job.lake, table, buckets=[bucket]).select("episode_id") for table in (CLAIMS, COLD)]
     for table in _RESTING:
-        stood = revisions.standing(job.lake, table, buckets=[bucket])
+        stood = revisions.standing(job.lake, table, buckets=[bucket], columns=["source_refs"])
         refs.append(stood.lazy().select(episode_id="source_refs").explode("episode_id"))
     return pl.concat(refs).collect()["episode_id"].drop_nulls().unique()

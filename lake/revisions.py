@@ -26,6 +26,7 @@ def latest(
     buckets: Collection[int] | None = None,
     keys: pl.DataFrame | None = None,
     where: pl.Expr | None = None,
+    columns: Collection[str] | None = None,
 ) -> pl.DataFrame:
     """The highest revision of each key, removed ones among them.
 
@@ -37,17 +38,21 @@ def latest(
             of a row changes, such as its key, tenant and owner. Null matches null.
         where: Only rows that it holds for; of such columns, too. Other rows are passed over while files
             are read, those that ``keys`` leaves out only afterwards.
+        columns: Only these, with the key's and the revision's; None is all.
 
     Returns:
         Rows of the table, in the order of its key.
     """
+    named = {*table.key, *REVISION, *(table.names if columns is None else columns)}
+    chosen = [name for name in table.names if name in named]
     if keys is not None and keys.is_empty():
-        return table.empty()
+        return table.empty().select(chosen)
     frame = tables.scan(lake, table, buckets=buckets)
     if where is not None:
         frame = frame.filter(where)
     if keys is not None:
         frame = frame.join(keys.lazy().unique(), on=keys.columns, how="semi", nulls_equal=True)
+    frame = frame.select(chosen)
     # Streaming passes over rows as it reads; the other engine holds the columns of whole files first.
     return newest(table, frame.collect(engine="streaming") if where is not None else frame.collect())
 
@@ -63,10 +68,15 @@ def newest(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def standing(
-    lake: Lake, table: Table, *, buckets: Collection[int] | None = None, keys: pl.DataFrame | None = None
+    lake: Lake,
+    table: Table,
+    *,
+    buckets: Collection[int] | None = None,
+    keys: pl.DataFrame | None = None,
+    columns: Collection[str] | None = None,
 ) -> pl.DataFrame:
     """What stands of ``latest``: without removed rows and without the revision's own columns."""
-    return alive(latest(lake, table, buckets=buckets, keys=keys))
+    return alive(latest(lake, table, buckets=buckets, keys=keys, columns=columns))
 
 
 def alive(rows: pl.DataFrame) -> pl.DataFrame:
