@@ -161,6 +161,7 @@ def test_a_killed_lead_leaves_no_worker_and_the_next_run_goes_on(tmp_path: Path)
     job, words = started(tmp_path, "--engine", "local", "--workers", "2")
     lead = start(*words, cwd=tmp_path)
     until(lambda: tables.version(job.lake, VECTORS) >= 1)
+    os.kill(lead.pid, signal.SIGSTOP)  # else a quick machine is done before the second has begun
     second = start(*words, cwd=tmp_path)
     assert second.wait() == 8  # one run at a time on a lake
     workers = workers_below(lead.pid)
