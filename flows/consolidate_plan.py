@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from flows.engine.units import Unit
 from flows.job import Job
 from flows.portions import OWNER, Portion, Scope, months_between, portion_of
 from lake import tables
-from lake.data_files import in_partitions
+from lake.data_files import bucket_of, in_partitions
 from lake.revisions import Writer
 from lake.row_counts import row_counts
 from transforms.owners import owner_expr
@@ -29,7 +28,6 @@ HELD_ROWS = 600_000
 """Small buckets go together up to so many episodes: of the old ones, too, some columns are looked through."""
 ROWS_UNKNOWN = 10_000
 """Taken for the rows of a data file where the log does not count them."""
-_BUCKET = re.compile(r"tenant_bucket=(\d+)/")
 
 
 @dataclass(frozen=True)
@@ -178,8 +176,7 @@ def _rows(job: Job) -> dict[str, int]:
 def _by_bucket(rows: Mapping[str, int]) -> dict[int, int]:
     found: dict[int, int] = defaultdict(int)
     for name, count in rows.items():
-        if match := _BUCKET.search(name):
-            found[int(match[1])] += count
+        found[bucket_of(name)] += count
     return dict(sorted(found.items()))
 
 
@@ -189,4 +186,4 @@ def _every_bucket(job: Job) -> set[int]:
 
 
 def _buckets_of(names: Iterable[str]) -> set[int]:
-    return {int(match[1]) for name in names if (match := _BUCKET.search(name))}
+    return {bucket_of(name) for name in names}

@@ -21,6 +21,7 @@ from flows.retain_judged import Judged, basis_of
 from flows.retain_ledger import Lines
 from lake import tables
 from lake.faults import wrapped
+from lake.row_counts import rows_by_bucket
 from transforms.forgetting import spread
 from transforms.schemas import EPISODES
 from transforms.subjects import Subject
@@ -73,7 +74,7 @@ def _units(job: Job, subject: Subject | None, *, is_complete: bool) -> list[Unit
     buckets = list(range(job.lake.buckets)) if subject is None else [job.lake.bucket(subject.tenant)]
     if not is_complete:
         buckets = [b for b in buckets if not seen.is_settled(b, files[b], job.as_of)]
-    rows = retain_state.rows_by_bucket(job.lake, EPISODES) if buckets else {}
+    rows = rows_by_bucket(job.lake, EPISODES) if buckets else {}
     parts = None if subject is None else subject.as_dict()
     bases = {b: None if is_complete else basis_of(job, method, files[b], seen.looked_at) for b in buckets}
     return [

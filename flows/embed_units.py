@@ -12,6 +12,7 @@ import polars as pl
 from flows.engine.units import Unit
 from flows.job import Job
 from lake import measured, tables
+from lake.data_files import bucket_of
 from lake.embedders.protocol import Embedder, Priced
 from transforms.costs import by_tenant
 from transforms.embedding import EMBEDDED, embedded_columns, hashed_texts
@@ -70,12 +71,6 @@ def _rows_by_bucket(job: Job, files: Files) -> dict[int, int]:
                 if name in wanted:
                     found[bucket_of(name)] += rows
     return dict(found)
-
-
-def bucket_of(name: str) -> int:
-    """Tenant bucket that a data file lies in."""
-    folder = next(part for part in name.split("/") if part.startswith("tenant_bucket="))
-    return int(folder.removeprefix("tenant_bucket="))
 
 
 def _unit(

@@ -20,7 +20,7 @@ import polars as pl
 from flows.engine.config import EngineConfig
 from flows.engine.crew import Crew
 from flows.engine.recipe import Recipe
-from flows.progress_meter import COURSE, advancing, metered
+from flows.progress_meter import COURSE, counted
 from flows.stopping import is_stop
 from lake import locks, tables
 from lake.faults import wrapped
@@ -64,11 +64,11 @@ class Progress(Protocol):
 class Silent:
     """Progress that shows nothing; where it stands is known all the same, for a run that is stopped."""
 
-    @contextmanager
-    def task(self, name: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None]]:
+    def task(
+        self, name: str, total: int | None, unit: str = "rows"
+    ) -> AbstractContextManager[Callable[[int], None]]:
         """See ``Progress.task``."""
-        with metered(name, total, unit) as meter:
-            yield advancing(meter)
+        return counted(name, total, unit)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import polars as pl
 from flows import metrics_read as read
 from flows.job import Job
 from flows.metrics_read import Window
-from flows.retain_state import rows_by_bucket
 from lake import queries, tables
 from lake.rights import standing
 from lake.rights.subjects import salt, tenant_hash
+from lake.row_counts import rows_by_bucket
 from transforms import standing as wishes_of
 from transforms.forgetting.access import fold
 from transforms.forgetting.due import Wishes

@@ -118,7 +118,7 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
             if not publish or job.make_model is None:  # then it is the embedder, which publishing needs
                 raise
             failures.append(error)
-            steps.append(_failed(job, began))
+            steps.append(_failed(job, began, error))
         steps += [tried("decay", run_decay), tried("retain", run_retain), *shared_steps(job)]
         if publish:
             steps.append(tried("publish", run_publish))
@@ -160,12 +160,11 @@ def failed_step(name: str, began: datetime, error: SlowwaveError) -> StepResult:
     return StepResult(name, began, "failed", seconds=seconds, peak_bytes=peak_bytes(), detail=detail)
 
 
-def _failed(job: Job, began: datetime) -> StepResult:
+def _failed(job: Job, began: datetime, error: EndpointError) -> StepResult:
     """A consolidation that broke off; what it had derived until then gets its vectors, and can be served.
 
     Raises:
         EndpointError: The embedder fails as well.
     """
     embed_tables(job, PUBLISHED, StepResult("embed", began))
-    seconds = (datetime.now(UTC) - began).total_seconds()
-    return StepResult("consolidate", began, "failed", seconds=seconds, peak_bytes=peak_bytes())
+    return failed_step("consolidate", began, error)

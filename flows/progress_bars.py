@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -17,7 +17,7 @@ from rich.table import Column
 from rich.text import Text
 
 from flows.progress_memory import Gauge
-from flows.progress_meter import COURSE, Meter, advancing, metered, untold
+from flows.progress_meter import COURSE, Meter, counted
 
 WIDE, MEDIUM, NARROW = 100, 80, 56
 """Columns of a terminal from which a line holds the bar in full, a short one, and speed and memory."""
@@ -71,12 +71,11 @@ class Bars:
         self._gauge = Gauge()
         self._live: RichProgress | None = None
 
-    @contextmanager
-    def task(self, name: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None]]:
+    def task(
+        self, name: str, total: int | None, unit: str = "rows"
+    ) -> AbstractContextManager[Callable[[int], None]]:
         """See ``flows.job.Progress.task``."""
-        tell = self._told if total != 0 else untold
-        with metered(name, total, unit, tell) as meter:
-            yield advancing(meter)
+        return counted(name, total, unit, self._told)
 
     def _told(self, event: str, meter: Meter) -> None:
         with self._turn:

@@ -6,12 +6,12 @@ import contextvars
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 from flows.progress_memory import Gauge, Memory
-from flows.progress_meter import COURSE, Meter, advancing, metered, untold
+from flows.progress_meter import COURSE, Meter, counted
 
 UNKNOWN = "unknown"
 KEYS = ("time", "event", "task", "done", "total", "unit", "seconds", "per_second", "eta_seconds",
@@ -61,12 +61,11 @@ class Ticking:
         self._turn, self._open = threading.RLock(), list[Meter]()
         self._idle: threading.Event | None = None
 
-    @contextmanager
-    def task(self, name: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None]]:
+    def task(
+        self, name: str, total: int | None, unit: str = "rows"
+    ) -> AbstractContextManager[Callable[[int], None]]:
         """See ``flows.job.Progress.task``."""
-        tell = self._told if total != 0 else untold
-        with metered(name, total, unit, tell) as meter:
-            yield advancing(meter)
+        return counted(name, total, unit, self._told)
 
     def _told(self, event: str, meter: Meter) -> None:
         with self._turn:

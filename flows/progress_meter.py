@@ -144,6 +144,15 @@ def metered(
         tell(event, meter)
 
 
+@contextmanager
+def counted(
+    name: str, total: int | None, unit: str, tell: Callable[[str, Meter], None] = untold
+) -> Iterator[Callable[[int], None]]:
+    """What ``flows.job.Progress.task`` gives; of a task with nothing to do nobody is told."""
+    with metered(name, total, unit, tell if total != 0 else untold) as meter:
+        yield advancing(meter)
+
+
 def advancing(meter: Meter) -> Callable[[int], None]:
     """What a job calls with the count of finished items; it ends a run that was told to stop."""
 

@@ -10,9 +10,9 @@ import polars as pl
 
 from flows.job import Job
 from flows.published import dropped_episodes, wishes_of
-from flows.retain_state import rows_by_bucket
 from lake import revisions, tables
 from lake.index import scope_hash
+from lake.row_counts import rows_by_bucket
 from transforms import retention
 from transforms.derived_memories import PUBLISHED, live_rows
 from transforms.forgetting.due import Wishes

@@ -18,8 +18,8 @@ from flows.retain_around import unneeded_forgotten, unneeded_topics
 from flows.retain_ledger import Lines, waited_tenants
 from flows.retain_plan import Instructions, Part, Plan, access_of, match_of, plan_bucket
 from flows.retain_remove import tier_expr
-from flows.retain_state import rows_by_bucket
 from lake import tables
+from lake.row_counts import rows_by_bucket
 from transforms.embedding import DERIVED_TEXTS
 from transforms.forgetting.verdicts import KEYS
 from transforms.schemas import (

@@ -13,19 +13,15 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-import polars as pl
-
 from flows.job import Job
 from flows.notes import hint
 from lake import tables
+from lake.data_files import bucket_of
 from lake.file_names import rows_digest
 from lake.history import RETAINED
-from lake.lake import Lake
-from lake.opened import open_table
 from lake.rights import standing
 from lake.rights.subjects import salt
 from transforms import ids
-from transforms.schemas import Table
 from transforms.standing import Standing
 
 STATE = "state/retained.json"
@@ -112,18 +108,7 @@ def files_by_bucket(job: Job) -> dict[int, str]:
     for table in RETAINED:
         names: dict[int, list[str]] = {}
         for name in tables.data_files(job.lake, table):
-            bucket = int(name.partition("/")[0].removeprefix("tenant_bucket="))
-            names.setdefault(bucket, []).append(name)
+            names.setdefault(bucket_of(name), []).append(name)
         for bucket, held in names.items():
             told[bucket].append(f"{table.name} {rows_digest(held)}")
     return {bucket: ids.digest("\n".join(found)) for bucket, found in told.items()}
-
-
-def rows_by_bucket(lake: Lake, table: Table) -> dict[int, int]:
-    """Rows of each tenant bucket of a table, as its log counts them; a bucket without any is not named."""
-    state = open_table(lake, table)
-    actions = None if state is None else pl.DataFrame(state.get_add_actions(flatten=True))
-    if actions is None or actions.is_empty():
-        return {}
-    counted = actions.group_by("partition.tenant_bucket").agg(pl.col("num_records").sum())
-    return dict(counted.iter_rows())

@@ -27,6 +27,7 @@ from flows.retain_judged import Judged, judge
 from flows.retain_plan import Instructions, Plan, match_of
 from flows.retain_remove import remove
 from lake import tables
+from lake.row_counts import rows_by_bucket
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
@@ -66,7 +67,7 @@ def units(job: Job, due: Iterable[int], run_id: str, told: Instructions, bases: 
         told: What people asked for, and when retention looked last.
         bases: ``retain_judged.basis_of`` each bucket.
     """
-    rows = retain_state.rows_by_bucket(job.lake, EPISODES)
+    rows = rows_by_bucket(job.lake, EPISODES)
     looked_at = told.looked_at.isoformat() if told.looked_at else None
     shared = {"run_id": run_id, "looked_at": looked_at}
     return [

@@ -17,6 +17,7 @@ from transforms.errors import LakeError
 from transforms.schemas import Table
 
 _PATH = "__path"
+_BUCKET = "tenant_bucket="
 
 
 def data_file_sizes(state: DeltaTable) -> dict[str, int]:
@@ -25,12 +26,18 @@ def data_file_sizes(state: DeltaTable) -> dict[str, int]:
     return dict(actions.select("path", "size_bytes").iter_rows()) if actions.height else {}
 
 
+def bucket_of(name: str) -> int:
+    """Tenant bucket that a data file of a table lies in."""
+    folder = next(part for part in name.split("/") if part.startswith(_BUCKET))
+    return int(folder.removeprefix(_BUCKET))
+
+
 def in_partitions(
     names: Sequence[str], buckets: Collection[int] | None, months: Collection[str] | None
 ) -> list[str]:
     """The data files that lie in the partitions; None takes all."""
     if buckets is not None:
-        wanted = {f"tenant_bucket={bucket}" for bucket in buckets}
+        wanted = {f"{_BUCKET}{bucket}" for bucket in buckets}
         names = [name for name in names if not wanted.isdisjoint(name.split("/")[:-1])]
     if months is not None:
         wanted = {f"month={month}" for month in months}

@@ -33,6 +33,12 @@ def block_ranges(rows: int, blocks: int = BLOCKS, block_rows: int = BLOCK_ROWS) 
     return [range(begin, begin + block_rows) for begin in begins]
 
 
+def matrix_of(vectors: Any) -> NDArray[np.float16]:
+    """Vectors of index rows, an Arrow array of fixed-size lists, as (rows, dimensions)."""
+    flat: NDArray[np.float16] = vectors.flatten().to_numpy(zero_copy_only=False)
+    return flat.reshape(len(vectors), -1) if len(vectors) else flat.reshape(0, 0)
+
+
 def read_range(table: Any, rows: range, column: str) -> pa.Array:
     """One column of a range of a Lance table's live rows, counted in its order."""
     found = table.scanner(columns=[column], offset=rows.start, limit=len(rows)).to_table()[column]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lake.faults import storage_fault
 from lake.index import MAIN, Manifest
+from lake.index_blocks import matrix_of
 from lake.lake import Lake
 
 MERGED_ROWS, MERGED_SHARE = 50_000, 20
@@ -145,6 +146,5 @@ def _bare(fragment: Any, places: NDArray[np.int64]) -> int:
     bare = 0
     for begin in range(0, len(offsets), _SCAN_ROWS):
         taken = fragment.take(offsets[begin : begin + _SCAN_ROWS].tolist(), columns=["vector"])
-        flat = taken["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        bare += int((~flat.reshape(taken.num_rows, -1).any(axis=1)).sum())
+        bare += int((~matrix_of(taken["vector"].combine_chunks()).any(axis=1)).sum())
     return bare

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from lake.index import MAIN, PAYLOAD, Generation, TableEntry, tenant_hash
-from lake.index_blocks import block_ranges, chosen_blocks
+from lake.index_blocks import block_ranges, chosen_blocks, matrix_of
 
 MOST_TABLES = 64
 """Tables of large scopes that are looked into beside the main one."""
@@ -86,7 +86,7 @@ def _quoted(text: str) -> str:
 
 def _shaped(tenant: str, rows: Any) -> pl.DataFrame:
     payloads = [orjson.loads(text) for text in rows[PAYLOAD].to_pylist()]
-    matrix = _matrix(rows)
+    matrix = matrix_of(rows["vector"].combine_chunks()).astype(np.float32)
     vectors = [row.tolist() if row.any() else [] for row in matrix]
     return pl.DataFrame(
         {
@@ -124,7 +124,9 @@ def spread(generation: Generation, since: datetime, most: int) -> Spread:
             is_near[rows.start : rows.stop] = True
         for side, is_in in ((earlier, ~is_recent), (recent, is_recent)):
             places = _evenly(np.flatnonzero(is_in & is_near), room)
-            side += [_matrix_of(rows) for rows in chosen_blocks(table, ranges, places, "vector")]
+            side += [
+                matrix_of(rows).astype(np.float32) for rows in chosen_blocks(table, ranges, places, "vector")
+            ]
     both = [np.concatenate(side) for side in (earlier, recent)]
     held = [rows[rows.any(axis=1)] for rows in both]
     looked = sum(len(rows) for rows in both)
@@ -142,15 +144,6 @@ def _evenly(places: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     if len(places) <= most:
         return places
     return places[np.arange(most, dtype=np.int64) * len(places) // most]
-
-
-def _matrix(rows: Any) -> NDArray[np.float32]:
-    return _matrix_of(rows["vector"].combine_chunks())
-
-
-def _matrix_of(column: Any) -> NDArray[np.float32]:
-    flat: NDArray[np.float32] = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
-    return flat.reshape(len(column), -1) if len(column) else flat.reshape(0, 0)
 
 
 def _nothing(generation: Generation) -> NDArray[np.float32]:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from lake.index import Generation, scope_hash
-from lake.index_blocks import block_ranges, read_range
+from lake.index_blocks import block_ranges, matrix_of, read_range
 from transforms.policy import PublishPolicy
 
 BATCH_ROWS = 16_384
@@ -99,7 +98,7 @@ def bare_ids(generation: Generation) -> list[str]:
     """``memory_id`` of the rows without a vector."""
     found: list[str] = []
     for batch in _batches(generation, ["memory_id", "vector"], None):
-        is_bare = ~_matrix(batch["vector"]).any(axis=1)
+        is_bare = ~matrix_of(batch["vector"]).any(axis=1)
         if is_bare.any():
             found += batch["memory_id"].filter(pa.array(is_bare)).to_pylist()
     return found
@@ -120,7 +119,7 @@ def is_covered(rows: int, bare: int, policy: PublishPolicy) -> bool:
 
 def _lengths(vectors: Any) -> tuple[int, int]:
     """How many vectors are not of unit length, and how many are empty."""
-    matrix = _matrix(vectors).astype(np.float32)
+    matrix = matrix_of(vectors).astype(np.float32)
     squares = np.einsum("rd,rd->r", matrix, matrix)
     is_empty = squares == 0
     is_unit = np.abs(np.sqrt(squares) - 1) <= _UNIT  # false for NaN
@@ -129,11 +128,6 @@ def _lengths(vectors: Any) -> tuple[int, int]:
 
 _UNIT = 5e-3
 """So far from 1 the length of a vector of half floats may be."""
-
-
-def _matrix(vectors: Any) -> NDArray[np.float16]:
-    flat: NDArray[np.float16] = vectors.flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(len(vectors), -1) if len(vectors) else flat.reshape(0, 0)
 
 
 def _linked_sample(generation: Generation, fresh: Mapping[str, int]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from flows.engine.tasks import task_named
-from flows.engine.units import Done, Failure, Unit
+from flows.engine.units import Done, Failure, Unit, failure_of
 from flows.stopping import is_stop
 from flows.without_content import told
 from lake.faults import is_unreadable_file
@@ -42,7 +42,7 @@ def attempt(job: Job, unit: Unit) -> Done:
     except OF_THE_RUN:
         raise
     except SlowwaveError as error:
-        return Done(unit, failure=Failure(error.code, error.message, error.remedy))
+        return Done(unit, failure=failure_of(error))
     except BaseException as error:  # panics of table libraries are no Exception
         if is_stop(error) or isinstance(error, SystemExit | GeneratorExit):
             raise
@@ -59,5 +59,4 @@ def unexpected(error: BaseException) -> Failure:
             "a table of the lake holds a damaged data file",
             "Restore its tables from a backup of the lake.",
         )
-    fault = told(error)
-    return Failure(fault.code, fault.message, fault.remedy)
+    return failure_of(told(error))

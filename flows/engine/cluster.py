@@ -12,12 +12,13 @@ import signal
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from flows.engine.config import EngineConfig, require_installed
+from flows.engine.crew import given_out
 from flows.engine.dask_here import started
 from flows.engine.processes import threads_of
 from flows.engine.recipe import Recipe, require_in_environment
@@ -81,23 +82,9 @@ class Cluster:
 
     def run(self, errands: list[str]) -> Iterator[tuple[int, str | None]]:
         """See ``Workers.run``. A unit that a worker died of is tried again when nothing else runs."""
-        lost: list[int] = []
-        for place, answer in self._all(errands):
-            if answer is None:
-                lost.append(place)
-            else:
-                yield place, answer
-        for place in lost:
-            yield place, self._alone(errands[place])
+        return given_out(errands, self._all, self._retries)
 
-    def _alone(self, errand: str) -> str | None:
-        for _ in range(self._retries):
-            answer = next(answer for _, answer in self._all([errand]))
-            if answer is not None:
-                return answer
-        return None
-
-    def _all(self, errands: list[str]) -> Iterator[tuple[int, str | None]]:
+    def _all(self, errands: Sequence[str]) -> Iterator[tuple[int, str | None]]:
         waiting = deque(enumerate(errands))
         busy: dict[Future, int] = {}
         try:

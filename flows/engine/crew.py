@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,6 +25,36 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """End them; what they are in the middle of is broken off."""
+
+
+def given_out(
+    errands: Sequence[str], do: Callable[[Sequence[str]], Iterator[tuple[int, str | None]]], retries: int
+) -> Iterator[tuple[int, str | None]]:
+    """``Workers.run`` by what does errands once: those that a worker died of come again, alone, at the end.
+
+    Args:
+        errands: Each as JSON.
+        do: Gives place and answer of each; None: its worker died.
+        retries: How often an errand is tried again.
+    """
+    lost: list[int] = []
+    for place, answer in do(errands):
+        if answer is None:
+            lost.append(place)
+        else:
+            yield place, answer
+    for place in lost:
+        yield place, _alone(errands[place], do, retries)
+
+
+def _alone(
+    errand: str, do: Callable[[Sequence[str]], Iterator[tuple[int, str | None]]], retries: int
+) -> str | None:
+    for _ in range(retries):
+        [(_, answer)] = do([errand])
+        if answer is not None:
+            return answer
+    return None
 
 
 class Crew:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from flows.engine.recipe import Recipe
 from flows.engine.units import Done, Failure, Unit
-from transforms.errors import SlowwaveError
 from transforms.model_requests import Spending
 
 if TYPE_CHECKING:
@@ -102,8 +101,3 @@ def answered(text: str) -> Answer:
         told["ends_run"],
         tuple(Spending(**one) for one in told["spending"]),
     )
-
-
-def failure_of(error: SlowwaveError) -> Failure:
-    """An error of ours as a unit's failure."""
-    return Failure(error.code, error.message, error.remedy)

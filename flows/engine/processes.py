@@ -7,13 +7,14 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 
 from flows.engine.config import EngineConfig
+from flows.engine.crew import given_out
 from transforms.errors import ConfigError
 
 THREAD_VARIABLES = (
@@ -62,16 +63,9 @@ class Processes:
 
     def run(self, errands: list[str]) -> Iterator[tuple[int, str | None]]:
         """See ``Workers.run``. A unit that a worker died of is tried again when nothing else runs."""
-        lost: list[int] = []
-        for place, answer in self._all(errands):
-            if answer is None:
-                lost.append(place)
-            else:
-                yield place, answer
-        for place in lost:
-            yield place, self._alone(errands[place])
+        return given_out(errands, self._all, self._retries)
 
-    def _all(self, errands: list[str]) -> Iterator[tuple[int, str | None]]:
+    def _all(self, errands: Sequence[str]) -> Iterator[tuple[int, str | None]]:
         waiting, idle = deque(enumerate(errands)), list(self._slots)
         busy: dict[Future[str], tuple[_Slot, int]] = {}
         while waiting or busy:
@@ -87,14 +81,6 @@ class Processes:
                 slot, (place, errand) = idle.pop(), waiting.popleft()
                 busy[slot.submit(errand)] = slot, place
             yield from ended
-
-    def _alone(self, errand: str) -> str | None:
-        for _ in range(self._retries):
-            slot = self._slots[0]
-            answer = slot.answer(slot.submit(errand))
-            if answer is not None:
-                return answer
-        return None
 
     def close(self) -> None:
         """See ``Workers.close``."""

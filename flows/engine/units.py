@@ -54,6 +54,11 @@ class Failure:
     remedy: str = ""
 
 
+def failure_of(error: SlowwaveError) -> Failure:
+    """An error of ours as a unit's failure."""
+    return Failure(error.code, error.message, error.remedy)
+
+
 @dataclass(frozen=True)
 class Done:
     """The end of a unit: what its function gave back (JSON), or why it failed."""

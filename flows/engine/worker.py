@@ -12,8 +12,9 @@ from functools import lru_cache
 from flows.cli import version
 from flows.config import Config
 from flows.engine.attempt import OF_THE_RUN, attempt, unexpected
-from flows.engine.errands import Answer, Errand, failure_of, loads
+from flows.engine.errands import Answer, Errand, loads
 from flows.engine.recipe import Recipe, config_for, secrets_of, with_secrets
+from flows.engine.units import failure_of
 from flows.job import LOCK, Job, hashed, taken_spending
 from flows.keys import keys_of
 from flows.setup import model_of, previous_of
