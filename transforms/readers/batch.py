@@ -44,6 +44,8 @@ class Reader(Protocol):
     """One input format."""
 
     name: str
+    about: str
+    """One line: which tool writes it, and what a record is."""
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Whether a source that begins with ``head`` (UTF-8) is of this format."""

@@ -26,6 +26,7 @@ class ChatgptExport:
     """Reader of the ChatGPT data export."""
 
     name = "chatgpt-export"
+    about = "The data export of ChatGPT (conversations.json or its zip); a record is one conversation."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Conversations with a ``mapping`` of nodes."""

@@ -22,6 +22,7 @@ class ClaudeExport:
     """Reader of the Claude.ai data export."""
 
     name = "claude-export"
+    about = "The data export of Claude.ai; a record is one conversation."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """A ``chat_messages`` list."""

@@ -41,6 +41,7 @@ class CodingAgentJsonl:
     """Reader of coding-agent transcripts."""
 
     name = "coding-agent-jsonl"
+    about = "Session transcripts of Claude Code; a record is one line."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Records with a type and a session, parent or leaf id; or ``loglines``."""

@@ -25,6 +25,7 @@ class OpenaiMessages:
     """Reader of OpenAI-style conversations in JSONL, JSON or Parquet."""
 
     name = "openai-messages"
+    about = "Conversations as lists of role and content, OpenAI style; a record is one conversation."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """A ``messages`` list at the top of a record, or a Parquet column of that name."""

@@ -71,6 +71,7 @@ class SlowwaveParquet:
     """``slowwave-parquet``: the documented row shape in Parquet columns."""
 
     name = "slowwave-parquet"
+    about = "Parquet with the columns of the row shape; a record is one row."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Any Parquet without a ``messages`` column; a damaged one too, to be refused by name."""

@@ -33,6 +33,7 @@ class SlowwaveCsv:
     """Reader of CSV in the row shape."""
 
     name = "slowwave-csv"
+    about = "CSV with the columns of the row shape; a record is one row."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """A first line of separated names, one of them the text."""

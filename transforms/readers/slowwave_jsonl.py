@@ -20,6 +20,7 @@ class SlowwaveJsonl:
     """Reader of JSON lines in the row shape."""
 
     name = "slowwave-jsonl"
+    about = "JSON lines in the row shape; a record is one line."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Lines that are objects with text, nothing at all, or garbage under the right name."""
