@@ -13,6 +13,7 @@ from flows import (
     cli_evaluate,
     cli_forgetting,
     cli_keys,
+    cli_quarantine,
     cli_recall,
     cli_report,
     cli_rights,
@@ -36,6 +37,7 @@ MODULES = (
     cli_evaluate,
     cli_tune,
     cli_backup,
+    cli_quarantine,
 )
 
 
@@ -220,6 +222,11 @@ def _add_source_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="auto", help="input format (default auto; see slowwave formats)")
     parser.add_argument(
         "--timezone", metavar="ZONE", help="zone of times that name none, such as Europe/Berlin"
+    )
+    parser.add_argument(
+        "--event-at",
+        metavar="TIME",
+        help="when rows happened that bear no time, ISO 8601; without it they are quarantined",
     )
 
 

@@ -41,6 +41,7 @@ class SourceConfig(BaseModel):
     agent: str | None = None
     session: str | None = None
     timezone: str | None = None
+    event_at: str | None = None
 
 
 class Config(BaseModel):

@@ -187,11 +187,29 @@ def defaults_of(options: argparse.Namespace) -> Defaults:
     """Scope of rows that name none, from the flags.
 
     Raises:
-        UsageError: The zone is not known.
+        UsageError: The zone is not known, or the time is none.
     """
+    zone = known_zone(options.timezone)
     return Defaults(
-        options.tenant, options.user, options.agent, options.session, known_zone(options.timezone)
+        options.tenant, options.user, options.agent, options.session, zone, known_time(options.event_at, zone)
     )
+
+
+def known_time(text: str | None, zone: str | None) -> str | None:
+    """The time of rows that bear none, checked.
+
+    Raises:
+        UsageError: It is not ISO 8601, or names no zone and none was stated.
+    """
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--event-at {text} is not ISO 8601", "Write 2026-03-01T09:00:00Z.") from error
+    if moment.tzinfo is None and zone is None:
+        raise UsageError(f"--event-at {text} has no zone", "Add one, or pass --timezone.")
+    return text
 
 
 def known_zone(name: str | None) -> str | None:
@@ -213,5 +231,10 @@ def known_zone(name: str | None) -> str | None:
 def configured_sources(sources: tuple[SourceConfig, ...]) -> Iterator[tuple[str, str, Defaults]]:
     """Address, format and defaults of each ``[[sources]]`` entry."""
     for entry in sources:
-        scope = Defaults(entry.tenant, entry.user, entry.agent, entry.session, known_zone(entry.timezone))
-        yield entry.path, entry.format, scope
+        zone = known_zone(entry.timezone)
+        when = known_time(entry.event_at, zone)
+        yield (
+            entry.path,
+            entry.format,
+            Defaults(entry.tenant, entry.user, entry.agent, entry.session, zone, when),
+        )

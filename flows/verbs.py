@@ -13,6 +13,7 @@ from flows import (
     verbs_evaluate,
     verbs_forgetting,
     verbs_keys,
+    verbs_quarantine,
     verbs_recall,
     verbs_report,
     verbs_rights,
@@ -232,4 +233,5 @@ VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {
     **verbs_evaluate.VERBS,
     **verbs_tune.VERBS,
     **verbs_backup.VERBS,
+    **verbs_quarantine.VERBS,
 }

@@ -37,13 +37,23 @@ _CONTROL_IN_ID = r"[\x00-\x1f\x7f]"
 
 @dataclass(frozen=True)
 class Defaults:
-    """Scope for rows that name none, and the zone of naive times (None refuses them)."""
+    """Scope for rows that name none, the zone of naive times, and the time of rows that bear none.
+
+    Args:
+        tenant_id: Customer.
+        user_id: Person.
+        agent_id: Agent.
+        session_id: Conversation.
+        timezone: IANA zone; None refuses naive times.
+        event_at: ISO 8601; None refuses rows without a time.
+    """
 
     tenant_id: str | None = None
     user_id: str | None = None
     agent_id: str | None = None
     session_id: str | None = None
     timezone: str | None = None
+    event_at: str | None = None
 
 
 def clean(drafts: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
@@ -65,6 +75,8 @@ def clean(drafts: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
         for name, value in zip(_IDS, _scope_values(defaults), strict=True)
     ]
     role = pl.col("role").str.strip_chars().str.to_lowercase()
+    if defaults.event_at is not None:
+        drafts = drafts.with_columns(pl.col("event_at").fill_null(pl.lit(defaults.event_at)))
     frame = drafts.with_columns(
         *(plain_text(drafts[name]) for name in _FREE_TEXTS),
         *scopes,
@@ -237,7 +249,7 @@ def _time_rules(limits: IngestPolicy, as_of: datetime, timezone: str | None) -> 
     bad_expiry = pl.col("expires_text").is_not_null() & pl.col("expires_at").is_null()
     window = f"The time is before {limits.min_event_at.date()} or after {latest.date()}."
     return [
-        ("missing_time", text.is_null(), "The row has no event time."),
+        ("missing_time", text.is_null(), "The row has no event time; name one (event_at, --event-at)."),
         ("naive_time", is_naive, "The time has no zone; name one (timezone, --timezone)."),
         ("bad_time", event.is_null(), "The time is not ISO 8601, or its zone skips it."),
         ("time_out_of_range", is_strange, window),

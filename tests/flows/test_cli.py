@@ -71,6 +71,7 @@ VERBS = (
     "what-if",
     "backup",
     "restore",
+    "quarantine",
 )
 HEAVY = (
     "polars",
