@@ -92,7 +92,7 @@ def test_a_dry_try_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_killed_between_landing_and_leaving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows import quarantine
+    from flows import quarantine_trial
 
     job = job_on(tmp_path / "lake")
     path, _ = refused_lake(tmp_path)
@@ -102,7 +102,7 @@ def test_killed_between_landing_and_leaving(tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(quarantine, "_rewritten", killed)
+        patch.setattr(quarantine_trial, "rewritten", killed)
         with pytest.raises(KeyboardInterrupt):
             retry(job, Chosen(reason="naive_time"), BERLIN)
     assert content(job).height == 2

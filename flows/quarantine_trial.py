@@ -1,0 +1,150 @@
+"""Refused rows read once more: their drafts, their episodes, and what becomes of their rows in quarantine."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from flows.commit import Buffer, Tally, commit
+from flows.job import Job
+from lake import tables
+from transforms.errors import InputError
+from transforms.normalise import normalise
+from transforms.readers.batch import ID_COLUMNS
+from transforms.readers.registry import reader_named
+from transforms.readers.rows import rows_batch
+from transforms.readers.text import JsonFault, load_object
+from transforms.schemas import DRAFTS, EPISODES, QUARANTINE
+from transforms.validate import Defaults
+
+_ROW_SHAPES = ("slowwave-jsonl", "slowwave-csv", "slowwave-parquet", "landing", "ingest")
+"""Sources whose refused rows are JSON of the row shape, as far as they are JSON."""
+_MARK = "[REDACTED:"
+
+
+@dataclass
+class Done:
+    """What became of rows: those that leave quarantine, and why the others stay, by their id."""
+
+    gone: list[str]
+    stays: dict[str, str]
+
+
+class Trial:
+    """One more reading of some refused rows."""
+
+    def __init__(self, job: Job, rows: pl.DataFrame, defaults: Defaults) -> None:
+        self._job = job
+        self._rows = rows.with_row_index("at")
+        self._defaults = defaults
+        self._stays: dict[int, str] = {}
+
+    def run(self, tally: Tally) -> Done:
+        """Read, land what can, and take it out of quarantine."""
+        buffer, lands = Buffer(), set[int]()
+        for (source,), some in self._rows.group_by("source", maintain_order=True):
+            drafts = self._drafts(str(source or ""), some)
+            if drafts.height:
+                self._normalised(str(source or ""), drafts, buffer, lands)
+        lands -= self._stays.keys()
+        ids = self._rows["quarantine_id"]
+        done = Done([ids[at] for at in sorted(lands)], {ids[at]: why for at, why in self._stays.items()})
+        if not self._job.is_dry:
+            buffer.episodes = [self._placed(frame, lands) for frame in buffer.episodes]
+            commit(self._job, buffer, tally)
+            self._settle(done)
+        return done
+
+    def _drafts(self, source: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """Drafts of the rows of one source; ``source_line`` is the row's place among all."""
+        found, shaped = [DRAFTS.empty()], dict[int, dict[str, object]]()
+        for at, raw, reason in rows.select("at", "raw", "reason").iter_rows():
+            record = _row_of(raw, source)
+            if record is not None:
+                shaped[at] = record
+            elif (read := _read_alone(self._job, source, raw)) is None:
+                self._stays[at] = reason
+            else:
+                found.append(read.with_columns(source_line=pl.lit(at, pl.Int64)))
+        if shaped:
+            batch = rows_batch(list(shaped.values()), list(shaped), lambda _: "", source)
+            found.append(batch.drafts)
+            self._stays |= dict(batch.refusals.select("source_line", "reason").iter_rows())
+        drafts = pl.concat(found)
+        is_hidden = pl.any_horizontal(pl.col(c).str.contains(_MARK, literal=True) for c in ID_COLUMNS)
+        hidden = drafts.filter(is_hidden)["source_line"]
+        self._stays |= dict.fromkeys(hidden, "redacted_id")
+        return drafts.filter(~pl.col("source_line").is_in(hidden.implode()))
+
+    def _normalised(self, source: str, drafts: pl.DataFrame, buffer: Buffer, lands: set[int]) -> None:
+        job = self._job
+        done = normalise(
+            drafts,
+            source=source,
+            defaults=self._defaults,
+            policy=job.policy,
+            as_of=job.as_of,
+            buckets=job.lake.buckets,
+        )
+        self._stays |= dict(done.refusals.select("source_line", "reason").iter_rows())
+        buffer.episodes.append(done.episodes)
+        lands |= set(done.episodes["source_line"])
+
+    def _placed(self, episodes: pl.DataFrame, lands: Iterable[int]) -> pl.DataFrame:
+        """Those that land, with the file and line that they came from."""
+        here = pl.DataFrame({"source_line": sorted(lands)}, schema={"source_line": pl.Int64})
+        places = self._rows.select(
+            pl.col("at").cast(pl.Int64).alias("source_line"), file="source_file", line="source_line"
+        )
+        kept = episodes.join(here, on="source_line", how="semi", maintain_order="left")
+        placed = kept.join(places, on="source_line", how="left", maintain_order="left")
+        return placed.with_columns(source_file="file", source_line="line").select(EPISODES.names)
+
+    def _settle(self, done: Done) -> None:
+        """Take out what landed, and count the try of what stays."""
+        gone = pl.DataFrame({"quarantine_id": done.gone}, schema={"quarantine_id": pl.String})
+        stays = pl.DataFrame({"quarantine_id": list(done.stays)}, schema={"quarantine_id": pl.String})
+        again = pl.col("quarantine_id").is_in(stays["quarantine_id"].implode()).cast(pl.Int32)
+
+        def mended(frame: pl.DataFrame) -> pl.DataFrame:
+            left = frame.join(gone, on="quarantine_id", how="anti", maintain_order="left")
+            return left.with_columns(retry_count=pl.col("retry_count") + again)
+
+        rewritten(self._job, mended, self._rows)
+
+
+def _row_of(raw: str, source: str) -> dict[str, object] | None:
+    """The record of a refused row of the row shape, or of a draft of any format; None for another."""
+    if not raw.lstrip().startswith("{"):
+        return None
+    try:
+        record = load_object(raw.encode())
+    except JsonFault:
+        return None
+    is_draft = {"natural_id", "kind", "content", "event_at", "is_injected"} <= record.keys()
+    return record if is_draft or source in _ROW_SHAPES else None
+
+
+def _read_alone(job: Job, source: str, raw: str) -> pl.DataFrame | None:
+    """Drafts of one row as its reader takes it now; None where it still refuses any of it."""
+    try:
+        reader = reader_named(source)
+    except InputError:
+        return None
+    batches = list(reader.read(io.BytesIO(raw.encode()), "", job.policy.ingest))
+    if not batches or any(batch.refusals.height for batch in batches):
+        return None
+    drafts = pl.concat([batch.drafts for batch in batches])
+    return drafts if drafts.height else None
+
+
+def rewritten(job: Job, change: Callable[[pl.DataFrame], pl.DataFrame], rows: pl.DataFrame) -> None:
+    """Write those files of quarantine anew that hold some of the rows."""
+    names = rows.select("quarantine_id")
+    for name in sorted(tables.data_files(job.lake, QUARANTINE)):
+        held_rows = tables.scan(job.lake, QUARANTINE, files=[name], as_stored=True).collect()
+        if held_rows.join(names, on="quarantine_id", how="semi").height:
+            tables.rewrite(job.lake, QUARANTINE, [name], change(held_rows), as_stored=True)
