@@ -194,6 +194,9 @@ def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
     ingest.add_argument(
         "--explain", action="store_true", help="show the format, three rows and three refusals; write nothing"
     )
+    ingest.add_argument(
+        "--watch", action="store_true", help="stay, and take files of the folder as they arrive whole"
+    )
     embed = verb("embed", "Give new texts their vectors.", "slowwave --lake ./memory embed --workers 2")
     publish = verb("publish", "Build, check and switch to a new index.", "slowwave --lake ./memory publish")
     publish.add_argument(

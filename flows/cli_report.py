@@ -22,7 +22,14 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
         "slowwave --lake ./memory export --tenant acme --user u1 --out u1.zip",
         scope,
     )
-    export.add_argument("--out", metavar="FILE", required=True, help="zip to write, outside of the lake")
+    export.add_argument("--out", metavar="FILE", required=True, help="file to write, outside of the lake")
+    export.add_argument(
+        "--form",
+        choices=("zip", "jsonl"),
+        default="zip",
+        help="zip: all that is held, as an answer to a request (default); jsonl: the episodes only, one a line,"
+        " of a person, an agent or a whole tenant, which ingest takes back as the rows they are",
+    )
     export.add_argument(
         "--basis",
         default="gdpr-art-15",

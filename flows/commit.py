@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from flows import versions
 from flows.job import Job
 from lake import locks, tables, upkeep
 from lake.rights.admission import Admission, admission
-from transforms.normalise import split_new
 from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
-from transforms.schemas import EPISODES, FORGOTTEN, QUARANTINE, Table
+from transforms.schemas import EPISODES, LINEAGE, QUARANTINE, Table
 
 COMMIT_LOCK = "commit"
 COMMIT_WAIT_SECONDS = 600.0
@@ -22,16 +22,27 @@ COMMIT_WAIT_SECONDS = 600.0
 
 @dataclass
 class Tally:
-    """What became of the rows of a run: in = landed + duplicates + quarantined + left out."""
+    """What became of the rows of a run: in = landed + duplicates + quarantined + left out.
+
+    ``versions`` are those of the landed that are a new text of a row that was held.
+    """
 
     files: int = 0
     unchanged_files: int = 0
     rows_in: int = 0
     landed: int = 0
+    versions: int = 0
     duplicates: int = 0
     quarantined: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """Count in what became of the rows of another run."""
+        for name in ("files", "unchanged_files", "rows_in", "landed", "duplicates", "quarantined"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.reasons.update(other.reasons)
+        self.left_out.update(other.left_out)
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
@@ -49,6 +60,8 @@ class Buffer:
 
     episodes: list[pl.DataFrame] = field(default_factory=list)
     quarantine: list[pl.DataFrame] = field(default_factory=list)
+    claimed: list[pl.Series] = field(default_factory=list)
+    """Ids that rows of an export named themselves."""
 
     @property
     def height(self) -> int:
@@ -68,10 +81,16 @@ def to_quarantine(job: Job, refusals: pl.DataFrame, source: str) -> pl.DataFrame
     )
 
 
-def commit(job: Job, buffer: Buffer, tally: Tally) -> bool:
+def commit(job: Job, buffer: Buffer, tally: Tally, *, is_chosen: bool = False) -> bool:
     """Write what is new and empty the buffer, under a lock, so that two runs never write one row twice.
 
     Rows of erased or opted-out subjects and on forbidden topics are left out and counted, no more.
+
+    Args:
+        job: The run.
+        buffer: What waits.
+        tally: Counts what became of it.
+        is_chosen: Somebody has decided for these rows: a text is newer than what is held, whatever its time.
 
     Returns:
         Whether that is final: False where a row left out may come in later, when its subject says so.
@@ -80,23 +99,40 @@ def commit(job: Job, buffer: Buffer, tally: Tally) -> bool:
         return True
     episodes = pl.concat(buffer.episodes or [EPISODES.empty()])
     refused = pl.concat(buffer.quarantine or [QUARANTINE.empty()])
-    buffer.episodes.clear()
-    buffer.quarantine.clear()
+    claimed = pl.concat(buffer.claimed or [pl.Series(dtype=pl.String)])
+    for held_back in (buffer.episodes, buffer.quarantine, buffer.claimed):
+        held_back.clear()
     with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
         held = admission(job.lake)
         episodes, refused, left_out = _admitted(held, episodes, refused)
-        fresh, duplicates, clashes = split_new(episodes, _held(job, episodes))
+        episodes, foreign = versions.own(job, episodes, claimed)
+        found = versions.split(job, episodes, is_chosen=is_chosen)
         del episodes
-        refused = pl.concat([refused, to_quarantine(job, clashes, "ingest")])
+        clashes = to_quarantine(job, pl.concat([found.clashes, foreign]), "ingest")
+        edited, clashes, others = _admitted(held, found.versions, clashes)
+        left_out += others
+        refused = pl.concat([refused, clashes])
         strange = _new_quarantine(job, refused)
+        lineage = found.lineage.filter(pl.col("derived_id").is_in(edited["episode_id"].implode()))
+        versions.begin(job, edited)
         tables.append(job.lake, QUARANTINE, strange)
-        tables.append(job.lake, EPISODES, fresh)
-    tally.landed += fresh.height
+        tables.append(job.lake, LINEAGE, lineage)
+        tables.append(job.lake, EPISODES, pl.concat([found.fresh, edited]))
+        versions.settle(job)
+    tally.landed += found.fresh.height + edited.height
+    tally.versions += edited.height
     tally.quarantined += strange.height
-    tally.duplicates += duplicates + refused.height - strange.height
+    tally.duplicates += found.duplicates + refused.height - strange.height
     tally.reasons.update(strange["reason"].to_list())
     tally.left_out.update(left_out)
     return not any(held.may_change(reason) for reason in left_out)
+
+
+def resume_versions(job: Job) -> None:
+    """Go on with what a killed commit left: rows that a version replaces and that are not marked yet."""
+    if versions.is_pending(job) and not job.is_dry:
+        with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
+            versions.settle(job)
 
 
 def _admitted(
@@ -108,18 +144,6 @@ def _admitted(
     reasons = [held.reasons(frame) for frame in (episodes, refused)]
     left_out = Counter(reason for part in reasons for reason in part.drop_nulls())
     return episodes.filter(reasons[0].is_null()), refused.filter(reasons[1].is_null()), left_out
-
-
-def _held(job: Job, episodes: pl.DataFrame) -> pl.DataFrame:
-    """Ids and content hashes in the lake that the candidates' ids meet; reads their buckets only."""
-    buckets = episodes["tenant_bucket"].unique().to_list()
-    held = tables.scan(job.lake, EPISODES, buckets=buckets).select("episode_id", "content_hash")
-    wanted = episodes.lazy().select("episode_id").unique()
-    here = held.join(wanted, on="episode_id", how="semi").collect()
-    # What retention took out, while something rests on it, is not news either.
-    gone = tables.scan(job.lake, FORGOTTEN, buckets=buckets).select("episode_id").collect()
-    back = episodes.select("episode_id", "content_hash").join(gone, on="episode_id", how="semi")
-    return pl.concat([here, back]).unique("episode_id", keep="first", maintain_order=True)
 
 
 def _new_quarantine(job: Job, refused: pl.DataFrame) -> pl.DataFrame:

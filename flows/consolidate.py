@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from flows import consolidate_state
-from flows.commit import tidy
+from flows import consolidate_state, versions
+from flows.commit import resume_versions, tidy
 from flows.consolidate_plan import planned, portions_of_owners
 from flows.consolidate_state import WRITTEN, Seen, State
 from flows.consolidate_units import Done, consolidate, writer_of
@@ -58,6 +58,7 @@ def run_consolidate(
     if owners is not None:
         return _rederive(job, owners, erased)
     with step(job, "consolidate") as result:
+        resume_versions(job)
         embedding, not_embedded = StepResult("embed", result.started_at), list[engine_units.Done]()
         if not job.is_dry:  # a topic needs the vectors of its episodes
             embed_tables(job, EMBEDDED, embedding, not_embedded)
@@ -65,6 +66,7 @@ def run_consolidate(
             job, lineage.mark(job.lake, EPISODES), State() if complete else consolidate_state.load(job)
         )
         units = planned(job, run.state) if run.episodes[0] >= 0 else []
+        run.take_back(units)
         if not units and run.state.is_reclaimed:
             require_all("embed", not_embedded)
             result.state = "unchanged"
@@ -100,10 +102,12 @@ class _Run:
     ends: list[engine_units.Done] = field(default_factory=list)
     _left: Counter[int] = field(default_factory=Counter)
     _is_complete: bool = False
+    _edited: set[int] = field(default_factory=set)
+    _owed: set[int] = field(default_factory=set)
 
     def through(self, units: Sequence[Unit]) -> None:
         """Run the units, and note now and then which buckets are done."""
-        self._left = Counter(bucket for unit in units for bucket in unit.buckets)
+        self._left = Counter([*self._owed, *(bucket for unit in units for bucket in unit.buckets)])
         self._is_complete = any(unit.payload["files"] is None for unit in units)
         # A list of each change holds words of people, which no worker gives back.
         job = replace(self.job, recipe=None) if self.job.has_diff else self.job
@@ -118,12 +122,34 @@ class _Run:
                 self.note()
                 noted = time.monotonic()
 
+    def take_back(self, units: Sequence[Unit]) -> None:
+        """Derive anew, whole, who has a new version of an episode: what the text before said stands no more.
+
+        In this process, because a unit names nobody.
+        """
+        files = {unit.buckets: unit.payload["files"] for unit in units if unit.payload["files"]}
+        for buckets, names in files.items():
+            edited = versions.edited_sessions(self.job, buckets, names)
+            if edited.is_empty():
+                continue
+            writer, pending = writer_of(self.job), self.done.pending
+            owners = edited.select(OWNER).unique(maintain_order=True)
+            for portion in portions_of_owners(self.job, owners, edited, writer):
+                consolidate(portion, self.done)
+                writer.settle()
+            writer.flush()
+            self.done.rows_out += writer.rows_written
+            self._edited.update(buckets)
+            if self.done.pending > pending:
+                self._owed.update(buckets)
+
     def settle(self) -> None:
         """Remove what has no source any more, note how far the buckets are, and keep files few."""
         job, failed = self.job, {b for end in self.ends if end.failure for b in end.unit.buckets}
         is_reclaimed = self.state.is_reclaimed and not self._is_complete
-        if not is_reclaimed:
-            reclaim(job, [bucket for bucket in range(job.lake.buckets) if bucket not in failed])
+        due = self._edited if is_reclaimed else set(range(job.lake.buckets))
+        if due:
+            reclaim(job, sorted(due - failed))
         if self.done.rows_out and not failed:
             _tidy(job)
         self.note(is_reclaimed=is_reclaimed or not failed)

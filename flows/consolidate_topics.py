@@ -64,7 +64,8 @@ def consolidate_topics(portion: Portion, counts: Counter[str]) -> Memberships:
 
 def _anew(portion: Portion, owners: pl.DataFrame, topics: pl.DataFrame, members: pl.DataFrame) -> Reviewed:
     """Topics of all episodes of the owners at once, so that a full rebuild does not know of nights."""
-    rows = _Texts(portion, owners).of(portion.light.join(owners, on=OWNER, how="semi"))
+    light = portion.light.filter(~pl.col("is_injected"))
+    rows = _Texts(portion, owners).of(light.join(owners, on=OWNER, how="semi"))
     known = alive(members).select("episode_id", "topic_id")
     named = rows.join(known, on="episode_id", how="left", maintain_order="left")
     return anew(named, alive(topics), portion.job.policy, portion.job.space)
@@ -110,7 +111,8 @@ class _Texts:
 
 def _waiting(portion: Portion, texts: _Texts, held: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
     """Episodes of owners with news that have no topic: the new ones, and those that fitted none before."""
-    idle = portion.light.join(owners, on=OWNER, how="semi").join(held, on="episode_id", how="anti")
+    light = portion.light.filter(~pl.col("is_injected"))
+    idle = light.join(owners, on=OWNER, how="semi").join(held, on="episode_id", how="anti")
     return texts.of(idle)
 
 

@@ -14,16 +14,15 @@ import pyarrow.parquet as pq
 
 from flows import retain_state
 from flows.decay_units import COLUMNS, look
-from flows.engine.run import require_all, run_units
+from flows.engine.run import require_all
 from flows.engine.units import Done, Unit
 from flows.job import Job, StepResult, step
+from flows.retain_groups import grouped, run_groups
 from flows.retain_judged import Judged, basis_of
 from flows.retain_ledger import Lines
 from lake import tables
 from lake.faults import wrapped
-from lake.row_counts import rows_by_bucket
 from transforms.forgetting import spread
-from transforms.schemas import EPISODES
 from transforms.subjects import Subject
 
 
@@ -51,7 +50,7 @@ def run_decay(
     """
     with step(job, "decay") as result, tables.held_open():
         is_complete = is_complete or subject is not None or out is not None
-        units = _units(job, subject, is_complete=is_complete)
+        units = _units(job, subject, is_complete=is_complete, is_apart=out is not None)
         if not units:
             result.state = "unchanged"
             return result
@@ -65,46 +64,43 @@ def run_decay(
     return result
 
 
-def _units(job: Job, subject: Subject | None, *, is_complete: bool) -> list[Unit]:
-    """A unit a bucket that is to be looked at."""
+def _units(job: Job, subject: Subject | None, *, is_complete: bool, is_apart: bool) -> list[Unit]:
+    """A unit for each group of buckets that are to be looked at; a file is written bucket by bucket."""
     told = retain_state.instructions_of(job)
     method = retain_state.method_of(job, told)
     seen, files = retain_state.load(job, method), retain_state.files_by_bucket(job)
-    looked_at = seen.looked_at.isoformat() if seen.looked_at else None
     buckets = list(range(job.lake.buckets)) if subject is None else [job.lake.bucket(subject.tenant)]
     if not is_complete:
         buckets = [b for b in buckets if not seen.is_settled(b, files[b], job.as_of)]
-    rows = rows_by_bucket(job.lake, EPISODES) if buckets else {}
-    parts = None if subject is None else subject.as_dict()
-    bases = {b: None if is_complete else basis_of(job, method, files[b], seen.looked_at) for b in buckets}
-    return [
-        Unit(
-            "decay",
-            f"bucket {bucket}",
-            (),
-            {"bucket": bucket, "looked_at": looked_at, "basis": bases[bucket], "subject": parts},
-            rows.get(bucket, 0),
-        )
-        for bucket in buckets
-    ]
+    shared: dict[str, Any] = {
+        "looked_at": seen.looked_at.isoformat() if seen.looked_at else None,
+        "subject": None if subject is None else subject.as_dict(),
+    }
+    bases = {str(b): basis_of(job, method, files[b], seen.looked_at) for b in buckets}
+    found = []
+    for group in grouped(job, buckets, is_apart=is_apart, is_shared_out=True):
+        held = None if is_complete else {str(b): bases[str(b)] for b in group.buckets}
+        payload = {"buckets": group.buckets, "bases": held, **shared}
+        found.append(Unit("decay", group.name, (), payload, group.rows))
+    return found
 
 
 def _counted(job: Job, units: list[Unit]) -> list[dict[str, spread.Spread]]:
     ends, counts = list[Done](), list[dict[str, spread.Spread]]()
-    for done in run_units(job, units, "decay"):
+    for done in run_groups(job, units, "decay"):
         ends.append(done)
         if done.result is not None:
             counts.append(done.result["kinds"])
-            _remember(job, done.unit, done.result)
+            for bucket, basis in (done.unit.payload["bases"] or {}).items():
+                _remember(job, int(bucket), basis, done.result["buckets"][bucket])
     require_all("decay", ends)
     return counts
 
 
-def _remember(job: Job, unit: Unit, told: dict[str, Any]) -> None:
+def _remember(job: Job, bucket: int, basis: str, told: dict[str, Any]) -> None:
     """What a unit in another process found; one in this process has left more."""
-    bucket, basis = int(unit.payload["bucket"]), unit.payload["basis"]
     held = job.judged.get(bucket)
-    if not basis or not told["is_clear"] or (held is not None and held.basis == basis):
+    if not told["is_clear"] or (held is not None and held.basis == basis):
         return
     next_at = datetime.fromisoformat(told["next_at"]) if told["next_at"] else None
     job.judged[bucket] = Judged(Lines(), int(told["rows"]), next_at, basis=basis)

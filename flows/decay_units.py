@@ -1,4 +1,4 @@
-"""Decay as work units: the memories of one tenant bucket scored, and counted by kind."""
+"""Decay as work units: the memories of tenant buckets scored, and counted by kind."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ COLUMNS = (
 
 
 def decay_unit(job: Job, payload: dict[str, Any]) -> dict[str, Any]:
-    """Score the memories of a bucket.
+    """Score the memories of buckets.
 
     Args:
         job: At which instant, by which policy.
-        payload: ``bucket``, ``looked_at`` (when retention looked last, ISO 8601 or null), ``basis`` of
-            what is judged (null: it is kept for nobody, and only ``kinds`` is told), and ``subject``, its
-            parts, or null for all.
+        payload: ``buckets``, ``looked_at`` (when retention looked last, ISO 8601 or null), ``bases`` of
+            what is judged, by bucket (null: it is kept for nobody, and only ``kinds`` is told), and
+            ``subject``, its parts, or null for all.
 
     Returns:
-        ``kinds`` (``spread.spread`` by kind), and ``is_clear``, ``next_at`` and ``rows`` of the verdicts on
-        all of the bucket.
+        ``kinds`` (``spread.spread`` by kind), and by bucket ``is_clear``, ``next_at`` and ``rows`` of the
+        verdicts on all of it.
     """
     subject = Subject(**payload["subject"]) if payload["subject"] else None
     with tables.held_open(is_shared=True):
         found, judged = look(job, payload, subject)
-    if payload["basis"]:
-        judged.basis = payload["basis"]
-        keep(job, int(payload["bucket"]), judged)
-    return {"kinds": found, **told_of(judged)}
+    if payload["bases"] is not None:
+        for bucket, one in judged.items():
+            one.basis = payload["bases"][str(bucket)]
+            keep(job, bucket, one)
+    return {"kinds": found, "buckets": {str(bucket): told_of(one) for bucket, one in judged.items()}}
 
 
 def look(
@@ -55,14 +56,14 @@ def look(
     payload: dict[str, Any],
     subject: Subject | None,
     save: Callable[[pl.DataFrame], None] | None = None,
-) -> tuple[dict[str, spread.Spread], Judged]:
-    """Judge a bucket and count its memories.
+) -> tuple[dict[str, spread.Spread], dict[int, Judged]]:
+    """Judge buckets and count their memories.
 
     Args:
         job: At which instant, by which policy.
         payload: As for ``decay_unit``.
         subject: Only memories of it are counted; None is all.
-        save: Called with ``COLUMNS`` of the memories of each part of the bucket.
+        save: Called with ``COLUMNS`` of the memories of each part.
     """
     counts: list[dict[str, spread.Spread]] = []
 
@@ -75,8 +76,8 @@ def look(
             counts.append(spread.spread(rows))
             save(rows)
 
-    told, is_counted = instructions(job, payload["looked_at"]), payload["basis"] is not None
-    judged = judge(job, told, int(payload["bucket"]), counted, is_counted=is_counted)
+    told, is_counted = instructions(job, payload["looked_at"]), payload["bases"] is not None
+    judged = judge(job, told, payload["buckets"], counted, is_counted=is_counted)
     return spread.together(counts), judged
 
 

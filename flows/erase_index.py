@@ -157,7 +157,7 @@ def _written_anew(work: Work, job: Job) -> pl.DataFrame | None:
         revisions.standing(work.lake, table, buckets=[bucket], keys=keys)[table.key[0]] for table in PUBLISHED
     ]
     ids = pl.concat([recalled, *(one.alias(recalled.name) for one in derived)]).unique()
-    return current(job, bucket, ids, wishes_of(job))
+    return current(job, [bucket], ids, wishes_of(job))
 
 
 def index_rows(work: Work) -> int:

@@ -149,7 +149,7 @@ def source_rules(work: Work) -> list[Rule]:
             LINEAGE,
             ["tenant_id", "source_id", "derived_id"],
             lambda rows: (
-                (meets(rows, "source_id", ids) | meets(rows, "derived_id", derived))
+                (meets(rows, "source_id", ids) | meets(rows, "derived_id", pl.concat([derived, ids])))
                 & (rows["tenant_id"] == work.tenant)
             ),
             work.buckets,

@@ -47,7 +47,7 @@ def explain(options: argparse.Namespace) -> Output:
         skipped.append({"file": name, "why": why})
 
     found = [
-        _explained(source, options, policy)
+        _explained(source.owned_by(defaults_of(options).user_id), options, policy)
         for name in options.source
         for source in open_sources(name, options.format, policy=policy.ingest, on_skip=skip)
     ]

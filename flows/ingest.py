@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from flows.commit import Buffer, Tally, commit, tidy, to_quarantine
+from flows.commit import Buffer, Tally, commit, resume_versions, tidy, to_quarantine
+from flows.ingest_progress import told, told_in_bytes
 from flows.job import Job, StepResult, record, step
 from flows.landed import ingest_landed
 from flows.notes import Note, Notes
@@ -17,7 +18,8 @@ from lake import tables
 from lake.sources import Source
 from transforms.errors import InputError
 from transforms.normalise import normalise
-from transforms.readers.batch import Batch, refusals_frame
+from transforms.readers.batch import Batch, Resumable, refusals_frame
+from transforms.readers.lines import Point
 from transforms.schemas import COSTS, EPISODES, QUARANTINE, RUNS
 from transforms.validate import Defaults
 
@@ -38,11 +40,12 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
     tally, notes, folded = Tally(), Notes(job), Folded()
     with step(job, "ingest") as result:
         try:
+            resume_versions(job)
             ingest_landed(job, tally)
             folded = fold_recalls(job)
             for source, defaults in sources:
                 tally.files += 1
-                _ingest_source(job, notes, _File(source, defaults), tally)
+                _ingest_source(job, notes, _File(source.owned_by(defaults.user_id), defaults), tally)
             if tally.landed + tally.quarantined:
                 tidy(job, EPISODES, QUARANTINE, RUNS, COSTS)
         finally:
@@ -84,40 +87,53 @@ def _ingest_source(job: Job, notes: Notes, file: _File, tally: Tally) -> None:
         key = notes.key(source, file.defaults)
     except InputError:  # met again, and told, at the place where it breaks
         key = None
+    before, left_before = tally.rows_in, Counter(tally.left_out)
+
+    def noted(point: Point | None = None) -> None:
+        if key and file.is_final:
+            notes.write(key, Note(tally.rows_in - before, tally.left_out - left_before, point))
+
     done = notes.read(key) if key else None
     if done is not None:
-        _count_unchanged(done, tally)
-        return
-    before, left_before = tally.rows_in, Counter(tally.left_out)
-    with job.progress.task("ingest", None) as advance:
-        try:
-            for batch in _batches(source, job):
-                _take(job, file, batch, tally)
-                advance(batch.rows_in)
-        except InputError as error:
-            file.is_final = False
-            tally.rows_in += 1
-            file.buffer.quarantine.append(_damaged(job, file, error))
+        _count_done(done, tally)
+        if done.point is None:
+            tally.unchanged_files += 1
+            return
+    try:
+        for batch in _batches(job, source, done.point if done else None):
+            if _take(job, file, batch, tally) and batch.point is not None:
+                noted(batch.point)
+    except InputError as error:
+        file.is_final = False
+        tally.rows_in += 1
+        file.buffer.quarantine.append(_damaged(job, file, error))
     _commit(job, file, tally)
-    if key and file.is_final:
-        notes.write(key, Note(tally.rows_in - before, tally.left_out - left_before))
+    noted()
 
 
-def _batches(source: Source, job: Job) -> Iterator[Batch]:
-    with source.open() as stream:
-        yield from source.reader.read(stream, source.file_name, job.policy.ingest)
+def _batches(job: Job, source: Source, point: Point | None) -> Iterator[Batch]:
+    """Batches of a source, or of what comes after a point; told in bytes of the file where it has a size."""
+    reader, policy, tape = source.reader, job.policy.ingest, source.tape
+    with source.open_at(point.offset if point else 0) as stream:
+        if point is not None and isinstance(reader, Resumable):
+            batches = reader.read_on(stream, source.file_name, policy, point)
+        else:
+            batches = reader.read(stream, source.file_name, policy)
+        if tape is None or tape.size_bytes is None:
+            yield from told(job.progress, batches)
+        else:
+            yield from told_in_bytes(job.progress, batches, tape, tape.size_bytes)
 
 
-def _count_unchanged(note: Note, tally: Tally) -> None:
-    """Every row of a file that went in before is a duplicate, save those its format leaves out."""
-    tally.unchanged_files += 1
+def _count_done(note: Note, tally: Tally) -> None:
+    """Every row that went in before is a duplicate, save those its format leaves out."""
     tally.rows_in += note.rows_in
     tally.left_out.update(note.left_out)
     tally.duplicates += note.rows_in - sum(note.left_out.values())
 
 
-def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> None:
-    """Normalise a reader's batch into the buffer, and commit that when it is full."""
+def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> bool:
+    """Normalise a reader's batch into the buffer, and commit that when it is full: whether it was."""
     tally.rows_in += batch.rows_in
     tally.left_out.update(batch.left_out)
     defaults, source = file.defaults, file.source.reader.name
@@ -134,9 +150,12 @@ def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> None:
     refused = pl.concat([known, done.refusals])
     file.is_final = file.is_final and DEPENDS_ON_AS_OF not in refused["reason"]
     file.buffer.episodes.append(done.episodes)
+    file.buffer.claimed.append(done.claimed)
     file.buffer.quarantine.append(to_quarantine(job, refused, source))
-    if file.buffer.is_full(job.policy.ingest):
-        _commit(job, file, tally)
+    if not file.buffer.is_full(job.policy.ingest):
+        return False
+    _commit(job, file, tally)
+    return True
 
 
 def _commit(job: Job, file: _File, tally: Tally) -> None:

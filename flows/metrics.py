@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -10,6 +11,7 @@ import polars as pl
 from flows import metrics_read as read
 from flows.job import Job
 from flows.metrics_read import Window
+from flows.retain_groups import grouped
 from lake import queries, tables
 from lake.rights import standing
 from lake.rights.subjects import salt, tenant_hash
@@ -55,7 +57,7 @@ def looked_at(job: Job, window: Window, *, has_waiting: bool = False) -> Looked:
     wishes = Wishes(wishes_of.periods(told), wishes_of.pins(told))
     since = read.wishes_changed_at(job)
     calls, served, facts, judged = [], [], [], []
-    for bucket in read.buckets_of(job, window):
+    for bucket in read.called_buckets(job, window, has_waiting=has_waiting):
         log = read.log_of(job, window, bucket, has_waiting=has_waiting)
         calls.append(measures.by_call(log))
         rows = given.served_rows(log)
@@ -144,17 +146,18 @@ def _score_values(job: Job) -> pl.DataFrame:
     """How the retention scores of a sample of all memories are spread, by kind."""
     rows = sum(rows_by_bucket(job.lake, EPISODES).values())
     ratio = min(1.0, job.policy.metrics.score_rows / max(rows, 1))
-    frames = [scored(job, bucket, ratio) for bucket in range(job.lake.buckets)]
+    frames = [scored(job, group.buckets, ratio) for group in grouped(job, range(job.lake.buckets))]
     both = pl.concat(frames)
-    every = pl.concat([both, both.with_columns(kind=pl.lit(given.ALL))])
+    # Once in the order that quantiles are taken in; the frame knows that it is.
+    every = pl.concat([both, both.with_columns(kind=pl.lit(given.ALL))]).sort("score")
     return pl.concat([values(scores.scores(every, [*by, "kind"]), "kind") for by in ([], ["tenant_id"])])
 
 
-def scored(job: Job, bucket: int, ratio: float) -> pl.DataFrame:
-    """``tenant_id``, ``kind`` and ``score`` of a sample of a bucket's memories."""
-    memories = read.scorable(job, bucket, ratio)
+def scored(job: Job, buckets: Sequence[int], ratio: float) -> pl.DataFrame:
+    """``tenant_id``, ``kind`` and ``score`` of a sample of the memories of buckets."""
+    memories = read.scorable(job, buckets, ratio)
     names = memories["memory_id"].implode()
-    recalls = tables.scan(job.lake, RECALLS, buckets=[bucket]).filter(pl.col("memory_id").is_in(names))
+    recalls = tables.scan(job.lake, RECALLS, buckets=buckets).filter(pl.col("memory_id").is_in(names))
     access = fold(recalls, job.policy.decay, job.as_of).collect(engine="streaming").lazy()
     return scores.with_score(memories.lazy(), access, job.policy.decay, job.as_of)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +11,7 @@ import polars as pl
 from flows.job import Job
 from flows.recalled import waiting_recalls
 from lake import tables
+from lake.data_files import bucket_of
 from lake.index_record import load_manifest, read_pointer
 from lake.vectors import vectors_of
 from transforms import ids
@@ -89,6 +90,21 @@ def buckets_of(job: Job, window: Window) -> list[int]:
     if window.tenant is not None:
         return [job.lake.bucket(window.tenant)]
     return list(range(job.lake.buckets))
+
+
+def called_buckets(job: Job, window: Window, *, has_waiting: bool = False) -> list[int]:
+    """Tenant buckets of a window that may hold calls; at least one.
+
+    Args:
+        job: On which lake.
+        window: Which calls.
+        has_waiting: Calls that no night has folded yet, too: they may be of any bucket.
+    """
+    buckets = buckets_of(job, window)
+    if has_waiting:
+        return buckets
+    held = {bucket_of(name) for name in tables.data_files(job.lake, RECALLS)}
+    return [bucket for bucket in buckets if bucket in held] or buckets[:1]
 
 
 def log_of(job: Job, window: Window, bucket: int, *, has_waiting: bool = False) -> pl.LazyFrame:
@@ -175,9 +191,9 @@ def served_space(job: Job) -> str | None:
         return None
 
 
-def scorable(job: Job, bucket: int, ratio: float) -> pl.DataFrame:
-    """``scores.SCORED`` and ``memory_id`` of a sample of a bucket's memories, injected rows apart."""
-    episodes = tables.scan(job.lake, EPISODES, buckets=[bucket]).filter(
+def scorable(job: Job, buckets: Sequence[int], ratio: float) -> pl.DataFrame:
+    """``scores.SCORED`` and ``memory_id`` of a sample of the memories of buckets, injected rows apart."""
+    episodes = tables.scan(job.lake, EPISODES, buckets=buckets).filter(
         ~pl.col("is_injected"), in_sample("episode_id", ratio)
     )
     parts = [episodes.select(*SCORED, memory_id="episode_id").collect(engine="streaming")]
@@ -185,7 +201,7 @@ def scorable(job: Job, bucket: int, ratio: float) -> pl.DataFrame:
         key, since = table.key[0], SINCE[table.name]
         names = [n for n in (key, "tenant_id", "kind", "importance", since, "revision", "is_removed")
                  if n in table.names]  # fmt: skip
-        rows = tables.scan(job.lake, table, buckets=[bucket]).filter(in_sample(key, ratio))
+        rows = tables.scan(job.lake, table, buckets=buckets).filter(in_sample(key, ratio))
         stood = _newest(rows.select(names).collect(), key)
         kind = pl.col("kind") if "kind" in names else pl.lit("summary").alias("kind")
         parts.append(stood.select("tenant_id", kind, "importance", event_at=since, memory_id=key))

@@ -1,4 +1,4 @@
-"""Notes of files that went in whole, so that the next night need not read them again.
+"""Notes of files that went in whole, or up to a point, so that no run need read that again.
 
 A note is a hint and decides nothing on its own: one that cannot be read, or that speaks of commits the
 tables no longer hold, counts as none, and the file is read again.
@@ -16,21 +16,30 @@ from flows.job import Job
 from lake import lineage
 from lake.sources import Source
 from transforms import ids
+from transforms.readers.lines import PLACES, Point
 from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
-READERS_VERSION = 1
+READERS_VERSION = 2
 """Raise it when a reader or a rule makes other rows of the same bytes: every file is then read again."""
 STANDARD_INPUT = "standard input"
 _TABLES = (EPISODES, QUARANTINE)
+_WHOLE, _PART = "state/ingested", "state/ingesting"
 
 
 @dataclass(frozen=True)
 class Note:
-    """What a file that went in whole held."""
+    """What a file that went in whole held, or a part of one.
+
+    Args:
+        rows_in: Rows found.
+        left_out: Reason -> rows that are not part of the record.
+        point: How far they go; None: to the end.
+    """
 
     rows_in: int
     left_out: Mapping[str, int]
+    point: Point | None = None
 
 
 @dataclass
@@ -41,40 +50,74 @@ class Notes:
     _known: dict[tuple[str, lineage.Mark], bool] = field(default_factory=dict)
 
     def key(self, source: Source, defaults: Defaults) -> str | None:
-        """Where the note lies that this content went in whole; None for standard input."""
+        """The name under which is noted what of this content went in; None for standard input."""
         if source.file_name == STANDARD_INPUT:
             return None
-        content = blake2b(digest_size=16)
-        with source.open() as stream:
-            while block := stream.read(1 << 20):
-                content.update(block)
         policy = self.job.policy
         settings = policy.ingest.model_dump_json() + policy.redact.model_dump_json()
         reader = f"{source.reader.name}@{READERS_VERSION}"
-        name = ids.row_id(content.hexdigest(), reader, repr(defaults), settings)
-        return f"state/ingested/{name[:2]}/{name}.json"
+        return ids.row_id(_content(source), reader, repr(defaults), settings)
 
     def read(self, key: str) -> Note | None:
-        """The note, None where there is none that holds."""
-        record = hint(self.job, key)
+        """The note of the whole file, else of its part; None where there is none that holds."""
+        return self._read(key, _WHOLE) or self._read(key, _PART)
+
+    def _read(self, key: str, folder: str) -> Note | None:
+        record = hint(self.job, _place(folder, key))
         try:
             marks = {t.name: mark_of(record["marks"][t.name]) for t in _TABLES}
-            note = Note(int(record["rows_in"]), {str(k): int(v) for k, v in record["left_out"].items()})
+            left_out = {str(k): int(v) for k, v in record["left_out"].items()}
+            note = Note(int(record["rows_in"]), left_out, _point(record) if folder == _PART else None)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         return note if all(self._holds(t, marks[t.name]) for t in _TABLES) else None
 
     def write(self, key: str, note: Note) -> None:
-        """Note that a file's rows are in the tables as they stand now."""
-        marks = {table.name: lineage.mark(self.job.lake, table) for table in _TABLES}
+        """Note that rows of a file are in the tables as they stand now."""
+        storage, marks = self.job.lake.storage, {t.name: lineage.mark(self.job.lake, t) for t in _TABLES}
         record = {"rows_in": note.rows_in, "left_out": dict(note.left_out), "marks": marks}
-        self.job.lake.storage.write(key, json.dumps(record).encode())
+        if note.point is not None:
+            record["point"] = list(note.point)
+            storage.write(_place(_PART, key), json.dumps(record).encode())
+            return
+        storage.write(_place(_WHOLE, key), json.dumps(record).encode())
+        if storage.read(_place(_PART, key)) is not None:
+            storage.delete(_place(_PART, key))
 
     def _holds(self, table: Table, mark: lineage.Mark) -> bool:
         known = (table.name, mark)
         if known not in self._known:
             self._known[known] = lineage.holds(self.job.lake, table, mark)
         return self._known[known]
+
+
+def _place(folder: str, key: str) -> str:
+    return f"{folder}/{key[:2]}/{key}.json"
+
+
+def _content(source: Source) -> str:
+    """What tells this content from any other: a digest of the file as it lies, or its store's tag."""
+    tape = source.tape
+    if tape is not None and tape.version is not None:
+        return json.dumps([source.file_name, tape.version, tape.size_bytes])
+    content = blake2b(digest_size=16)
+    with (source.opener if tape is None else tape)() as stream:
+        while block := stream.read(1 << 20):
+            content.update(block)
+    return content.hexdigest()
+
+
+def _point(record: Mapping[str, Any]) -> Point:
+    """The point of a part.
+
+    Raises:
+        ValueError: It is none.
+    """
+    offset, number, place = record["point"]
+    point = Point(int(offset), int(number), str(place))
+    if point.offset <= 0 or point.number < 0 or point.place not in PLACES:
+        raise ValueError("no point")
+    return point
 
 
 def hint(job: Job, key: str) -> dict[str, Any]:

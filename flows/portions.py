@@ -17,6 +17,7 @@ import polars as pl
 from flows.job import Job
 from lake import revisions, tables
 from lake.revisions import Changes, Writer
+from transforms.claims.imported import is_memory
 from transforms.owners import owner_expr
 from transforms.schemas import EPISODES, FORGOTTEN, Table
 from transforms.scopes import PATTERNS_OWNER, is_copy
@@ -80,7 +81,8 @@ class Portion:
         part: Which slice of their owners, and of how many.
         owners: ``tenant_id`` and ``owner`` of those that have news; None in a complete run: all.
         light: All episodes of these owners without their texts, with ``owner``.
-        fresh: The new ones whole, with ``owner``; injected context is not among them.
+        fresh: The new ones whole, with ``owner``; of injected context only memories of other stores, which
+            are facts and no more, are among them.
         whole: All episodes of these owners whole; None where they are too many.
     """
 
@@ -96,7 +98,7 @@ class Portion:
     _stood: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def episodes(self, keys: pl.DataFrame) -> pl.DataFrame:
-        """Whole episodes that match the keys on all of their columns, with ``owner``; never injected.
+        """Whole episodes that match the keys on all of their columns, with ``owner``.
 
         Args:
             keys: Some columns of ``light``; null matches null.
@@ -236,7 +238,7 @@ def _may_be_of(owners: pl.DataFrame) -> pl.Expr:
 
 def _owned(rows: pl.LazyFrame, scope: Scope, part: tuple[int, int]) -> pl.LazyFrame:
     """Rows that something may be derived of, with ``owner``; of a copy that was shared nothing is."""
-    mine = rows.filter(~pl.col("is_injected"), ~is_copy()).with_columns(owner_expr())
+    mine = rows.filter(~pl.col("is_injected") | is_memory(), ~is_copy()).with_columns(owner_expr())
     mine = mine.filter(pl.col("owner").is_not_null(), in_part(OWNER, *part))
     if scope.owners is None:
         return mine

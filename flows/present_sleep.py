@@ -182,6 +182,9 @@ def _chain_lines(chain: Mapping[str, Any]) -> Iterator[str]:
         yield f"  source {short_id(source['episode_id'])} {_when(source['event_at'])} {words}"
     if chain["source_count"] > len(chain["sources"]):
         yield f"  ... {chain['source_count']} sources in all"
+    for one in chain["versions"]:
+        words = f"{short_id(one['episode_id'])} {_when(one['ingested_at'])}: {one_line(one['content'])}"
+        yield f"  source {short_id(one['of'])} {one['relation']} {words}"
     for name, found in chain["built_on_it"].items():
         kind = _SINGULAR.get(name, "skill")
         yield from (f"  {kind} built on it {short_id(it['id'])}: {one_line(it['text'])}" for it in found)

@@ -69,6 +69,9 @@ def since(job: Job, manifest: Manifest) -> Since | None:
         if files is None:
             return None
         found[table.name] = files
+    # Of vectors only new ones count: files that were merged or rewritten hold none.
+    came = tables.added_files(job.lake, VECTORS, int(manifest.inputs[VECTORS.name]))
+    found[VECTORS.name] = Files(tuple(sorted(came)), ())
     return Since(found, datetime.fromisoformat(manifest.as_of))
 
 

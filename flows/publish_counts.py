@@ -16,7 +16,7 @@ from lake.row_counts import rows_by_bucket
 from transforms import retention
 from transforms.derived_memories import PUBLISHED, live_rows
 from transforms.forgetting.due import Wishes
-from transforms.schemas import EPISODES
+from transforms.schemas import EPISODES, Table
 
 GROUP_ROWS = 100_000
 """Buckets go together up to so many episodes and derived rows: about 400 MB of a worker's memory."""
@@ -96,9 +96,16 @@ def served_of(job: Job, buckets: Sequence[int], wishes: Wishes | None = None) ->
     )
     found = {name: int(count) for name, count in counts.row(0, named=True).items()}
     for table in PUBLISHED:
-        stood = revisions.standing(job.lake, table, buckets=buckets)
+        stood = revisions.standing(job.lake, table, buckets=buckets, columns=_counted_by(job, table))
         found[table.name] = live_rows(stood, table, job.policy, job.as_of, wishes).height
     return Served(found, _large(rows, job.policy.publish.large_scope_rows))
+
+
+def _counted_by(job: Job, table: Table) -> list[str] | None:
+    """Columns that tell whether a row is served; all where text is sealed: a row without its key is gone."""
+    if job.lake.encryption is not None:
+        return None
+    return [n for n, kind in table.polars.items() if n not in table.free_text and not kind.is_nested()]
 
 
 def _large(rows: pl.DataFrame, limit: int) -> list[str]:

@@ -34,8 +34,8 @@ FRAME_ROWS = 10_000
 _USER = ["tenant_id", "user_id"]
 SOURCES: tuple[Table, ...] = (EPISODES, VECTORS, *PUBLISHED, RECALLS)
 """What a generation is made of."""
-Finder = Callable[[int, pl.DataFrame], pl.DataFrame]
-"""From a bucket and a column ``text_hash`` to ``text_hash`` and ``vector``, each hash once."""
+Finder = Callable[[Sequence[int], pl.DataFrame], pl.DataFrame]
+"""From buckets and a column ``text_hash`` to ``text_hash`` and ``vector``, each hash once."""
 
 
 def inputs_of(job: Job) -> dict[str, Any]:
@@ -104,14 +104,14 @@ def frames(
             episodes = held.filter(in_part(_USER, part, parts)).collect()
             episodes = episodes.join(dropped, on="episode_id", how="anti", maintain_order="left")
             mine = {name: rows.filter(in_part(_USER, part, parts)) for name, rows in derived.items()}
-            found = _found(job, bucket, episodes, mine, access, wishes, find, episodes)
+            found = _found(job, [bucket], episodes, mine, access, wishes, find, episodes)
             del episodes, mine
             yield from found.frames(FRAME_ROWS)
 
 
 def memories_of(
     job: Job,
-    bucket: int,
+    buckets: Sequence[int],
     episodes: pl.DataFrame,
     derived: dict[str, pl.DataFrame],
     access: pl.DataFrame,
@@ -120,11 +120,11 @@ def memories_of(
     find: Finder | None = None,
     speakers: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Memories of a bucket, sorted.
+    """Memories of some buckets, sorted.
 
     Args:
         job: The run.
-        bucket: Which.
+        buckets: Which.
         episodes: ``schemas.EPISODES`` that may be served.
         derived: What stands of each of ``PUBLISHED``, by name.
         access: ``access.ACCESS_SCHEMA``.
@@ -133,7 +133,7 @@ def memories_of(
         speakers: ``episode_id`` and ``speaker`` of the episodes behind facts; None: of ``episodes``.
     """
     said_by = episodes if speakers is None else speakers
-    found = _found(job, bucket, episodes, derived, access, wishes, find, said_by)
+    found = _found(job, buckets, episodes, derived, access, wishes, find, said_by)
     return next(found.frames(max(found.rows.height, 1)), MEMORIES.empty())
 
 
@@ -164,7 +164,7 @@ class _Found:
 
 def _found(
     job: Job,
-    bucket: int,
+    buckets: Sequence[int],
     episodes: pl.DataFrame,
     derived: dict[str, pl.DataFrame],
     access: pl.DataFrame,
@@ -182,7 +182,7 @@ def _found(
     }
     hashes = [_named(texts, "episode_id"), *(_named(more[t.name], t.key[0]) for t in PUBLISHED)]
     named = pl.concat(hashes).unique(["tenant_id", "memory_id"])
-    vectors = (find or finder(job, job.space))(bucket, named.select("text_hash"))
+    vectors = (find or finder(job, job.space))(buckets, named.select("text_hash"))
     none = vectors.clear()
     found = [memories(texts, none, job.policy, job.as_of, access, wishes)]
     found += [derived_memories(more[table.name], none, table, access, speakers) for table in PUBLISHED]
@@ -195,7 +195,7 @@ def _named(rows: pl.DataFrame, key: str) -> pl.DataFrame:
 
 def finder(job: Job, space: str) -> Finder:
     """Finds vectors of one space in the lake."""
-    return lambda bucket, texts: vectors_of(job.lake, [bucket], space, texts)
+    return lambda buckets, texts: vectors_of(job.lake, buckets, space, texts)
 
 
 def access_of(job: Job, bucket: int) -> pl.DataFrame:

@@ -146,7 +146,9 @@ def retry(job: Job, chosen: Chosen, defaults: Defaults) -> Retried:
     with step(job, "quarantine retry") as result, tables.held_open():
         rows = held(job, chosen, with_text=True)
         with job.progress.task("retry", rows.height) as advance:
-            for some in rows.iter_slices(AT_ONCE):
+            is_twin = pl.col("reason") == "duplicate_id"
+            parts = rows.filter(~is_twin), rows.filter(is_twin)
+            for some in (few for part in parts for few in part.iter_slices(AT_ONCE)):
                 done = Trial(job, some, defaults).run(tally)
                 tried, gone = tried + some.height, gone + len(done.gone)
                 for reason in done.stays.values():

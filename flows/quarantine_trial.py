@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,10 +12,12 @@ from flows.commit import Buffer, Tally, commit
 from flows.job import Job
 from lake import tables
 from transforms.errors import InputError
+from transforms.exported import claim_of
 from transforms.normalise import normalise
 from transforms.readers.batch import ID_COLUMNS
 from transforms.readers.registry import reader_named
 from transforms.readers.rows import rows_batch
+from transforms.readers.slowwave_export import KEPT
 from transforms.readers.text import JsonFault, load_object
 from transforms.schemas import DRAFTS, EPISODES, QUARANTINE
 from transforms.validate import Defaults
@@ -54,24 +56,32 @@ class Trial:
         done = Done([ids[at] for at in sorted(lands)], {ids[at]: why for at, why in self._stays.items()})
         if not self._job.is_dry:
             buffer.episodes = [self._placed(frame, lands) for frame in buffer.episodes]
-            commit(self._job, buffer, tally)
+            # Who tries a text again that could not be told from another has decided for it.
+            is_chosen = bool((self._rows["reason"] == "duplicate_id").all())
+            commit(self._job, buffer, tally, is_chosen=is_chosen)
             self._settle(done)
         return done
 
     def _drafts(self, source: str, rows: pl.DataFrame) -> pl.DataFrame:
         """Drafts of the rows of one source; ``source_line`` is the row's place among all."""
         found, shaped = [DRAFTS.empty()], dict[int, dict[str, object]]()
+        claims: dict[int, str] = {}
         for at, raw, reason in rows.select("at", "raw", "reason").iter_rows():
             record = _row_of(raw, source)
             if record is not None:
                 shaped[at] = record
+                if reason == "duplicate_id" and (claim := _claim_of(record, at)):
+                    claims[at] = claim
+                    shaped[at] = {name: value for name, value in record.items() if name in KEPT}
             elif (read := _read_alone(self._job, source, raw)) is None:
                 self._stays[at] = reason
             else:
                 found.append(read.with_columns(source_line=pl.lit(at, pl.Int64)))
         if shaped:
             batch = rows_batch(list(shaped.values()), list(shaped), lambda _: "", source)
-            found.append(batch.drafts)
+            lines = batch.drafts["source_line"].to_list()
+            named = pl.Series("exported", [claims.get(line) for line in lines], dtype=pl.String)
+            found.append(batch.drafts.with_columns(named))
             self._stays |= dict(batch.refusals.select("source_line", "reason").iter_rows())
         drafts = pl.concat(found)
         is_hidden = pl.any_horizontal(pl.col(c).str.contains(_MARK, literal=True) for c in ID_COLUMNS)
@@ -91,6 +101,7 @@ class Trial:
         )
         self._stays |= dict(done.refusals.select("source_line", "reason").iter_rows())
         buffer.episodes.append(done.episodes)
+        buffer.claimed.append(done.claimed)
         lands |= set(done.episodes["source_line"])
 
     def _placed(self, episodes: pl.DataFrame, lands: Iterable[int]) -> pl.DataFrame:
@@ -126,6 +137,14 @@ def _row_of(raw: str, source: str) -> dict[str, object] | None:
         return None
     is_draft = {"natural_id", "kind", "content", "event_at", "is_injected"} <= record.keys()
     return record if is_draft or source in _ROW_SHAPES else None
+
+
+def _claim_of(record: Mapping[str, object], at: int) -> str | None:
+    """What makes a refused row again the episode that it was about to be; None: it does not tell."""
+    try:
+        return claim_of({**record, "source_line": at})
+    except JsonFault:
+        return None
 
 
 def _read_alone(job: Job, source: str, raw: str) -> pl.DataFrame | None:

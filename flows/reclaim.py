@@ -9,7 +9,9 @@ import polars as pl
 
 from flows.job import Job
 from lake import revisions, tables
+from transforms.claims.imported import is_memory
 from transforms.schemas import CLAIMS, DERIVED, EPISODES, FORGOTTEN, LINEAGE, MODEL_RESULTS, Table
+from transforms.versions import KIND as VERSION
 
 _TOLD_BY = ("result_id", "claim_id", "episode_id", "source_refs")
 """Columns that tell whether a row stays; the others are read where one goes."""
@@ -46,7 +48,11 @@ def _files(job: Job, table: Table, bucket: int) -> list[str]:
 
 
 def _ids(job: Job, table: Table, bucket: int) -> pl.DataFrame:
-    return tables.scan(job.lake, table, buckets=[bucket]).select("episode_id").collect()
+    """Episodes that something may rest on: none that a newer version of it has replaced."""
+    rows = tables.scan(job.lake, table, buckets=[bucket])
+    if table is EPISODES:
+        rows = rows.filter(~pl.col("is_injected") | is_memory())
+    return rows.select("episode_id").collect()
 
 
 def _of_episodes(episodes: pl.DataFrame, claims: pl.DataFrame) -> pl.DataFrame:
@@ -83,9 +89,10 @@ def _renew_lineage(job: Job, bucket: int, files: list[str]) -> int:
         revisions.lineage_of(t, t.empty(), _latest(job, t, bucket).filter(~pl.col("is_removed")))
         for t in _WITH_SOURCES
     ]
-    wanted = pl.concat(stood).unique().sort(LINEAGE.sort_by)
     held = tables.scan(job.lake, LINEAGE, files=files).collect() if files else LINEAGE.empty()
     held = held.select(LINEAGE.names).sort(LINEAGE.sort_by)
+    stood.append(held.filter(pl.col("derived_kind") == VERSION))
+    wanted = pl.concat(stood).unique().sort(LINEAGE.sort_by)
     if held.unique(maintain_order=True).equals(wanted):
         return 0
     tables.rewrite(job.lake, LINEAGE, files, wanted.select(LINEAGE.names))

@@ -9,10 +9,18 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
-from flows.metrics_read import Window, fact_ends, lifetimes, log_of, window_of, wishes_changed_at
+from flows.metrics_read import (
+    Window,
+    called_buckets,
+    fact_ends,
+    lifetimes,
+    log_of,
+    window_of,
+    wishes_changed_at,
+)
 from flows.published import wishes_of
 from flows.report_due import past_due
-from lake import queries, tables
+from lake import queries, revisions, tables
 from lake.index import Generation
 from lake.index_record import load_manifest, readable_pointer
 from lake.index_sample import HELD_SCHEMA, held_rows
@@ -62,7 +70,7 @@ class Sources:
     @cached_property
     def recalls(self) -> pl.DataFrame:
         """Candidates of the window's calls (``CALL_COLUMNS``), of a sample of calls where there are many."""
-        logs = [log_of(self.job, self.window, bucket) for bucket in range(self.job.lake.buckets)]
+        logs = [log_of(self.job, self.window, bucket) for bucket in called_buckets(self.job, self.window)]
         heads = [rows.filter(pl.col("rank") <= 1).select(pl.len()) for rows in logs]
         calls = sum(int(found.item()) for found in pl.collect_all(heads, engine="streaming"))
         wanted = self.job.policy.health.sample_calls
@@ -116,9 +124,16 @@ class Sources:
     @cached_property
     def contested(self) -> pl.DataFrame:
         """``tenant_id``, ``fact_id``, ``predicate``, ``slot`` of facts of one slot that contradict."""
-        single = pl.DataFrame({"predicate": list(SINGLE_VALUED)})
-        at = {"as_of": self.job.as_of}
-        return queries.query(self.job.lake, "contested_facts", at, extra={"single_valued": single})
+        names = queries.statement("contested_facts").inputs["facts"]
+        rows = tables.scan(self.job.lake, FACTS).filter(pl.col("predicate").is_in(list(SINGLE_VALUED)))
+        stood = revisions.newest_rows(FACTS, rows.select(names).collect())
+        # A fact that is alone in its slot contradicts none: nearly all are, and go before they are compared.
+        slot = pl.struct(pl.col("tenant_id", "owner", "subject_key", "predicate", "aspect").hash(0))
+        extra = {
+            "facts": stood.filter(slot.is_duplicated()),
+            "single_valued": pl.DataFrame({"predicate": list(SINGLE_VALUED)}),
+        }
+        return queries.query(self.job.lake, "contested_facts", {"as_of": self.job.as_of}, extra=extra)
 
     @cached_property
     def episodes(self) -> pl.LazyFrame:

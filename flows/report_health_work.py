@@ -14,7 +14,6 @@ from flows.job import Job
 from flows.notes import hint
 from flows.report_health_read import Sources
 from lake import hints, landing, queries, recall_segments, tables
-from lake.data_files import data_file_sizes
 from lake.index_build import generations
 from lake.index_probe import probed
 from lake.index_record import is_generation, load_manifest, read_pointer, readable_pointer
@@ -179,7 +178,7 @@ def _small_files(job: Job, small_bytes: int) -> tuple[int, str]:
 
 def _by_partition(job: Job, table: Table, small_bytes: int) -> Iterable[int]:
     state = open_table(job.lake, table)
-    files = data_file_sizes(state) if state is not None else {}
+    files = state.sizes if state is not None else {}
     return Counter(_PART.sub("", name) for name, size in files.items() if size < small_bytes).values()
 
 

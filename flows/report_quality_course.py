@@ -141,7 +141,7 @@ def _truncated(period: str) -> pl.Expr:
 
 def scores(job: Job, window: Window) -> pl.DataFrame:
     """How the retention scores of the memories in the window's scope are spread: ``audit.SPREAD_SCHEMA``."""
-    rows = pl.concat([metrics.scored(job, bucket, 1.0) for bucket in read.buckets_of(job, window)])
+    rows = pl.concat([metrics.scored(job, [bucket], 1.0) for bucket in read.buckets_of(job, window)])
     if window.tenant is not None:
         rows = rows.filter(pl.col("tenant_id") == window.tenant)
     return audit.spread(rows, "score")

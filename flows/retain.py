@@ -18,9 +18,10 @@ import polars as pl
 from flows import retain_journal, retain_state
 from flows.commit import tidy
 from flows.consolidate import run_consolidate
-from flows.engine.run import require_all, run_units
+from flows.engine.run import require_all
 from flows.engine.units import Done
 from flows.job import Job, StepResult, record, step
+from flows.retain_groups import run_groups
 from flows.retain_journal import JOURNAL, Journal
 from flows.retain_judged import basis_of
 from flows.retain_ledger import Lines, close_run, ledger_of, tell_audit
@@ -95,7 +96,7 @@ def run_retain(job: Job) -> StepResult:
                 retain_state.save(job, method, seen)
             return result
         run = _begun(job)
-        for done in run_units(job, units(job, due, run.own.run_id, told, bases), "retain"):
+        for done in run_groups(job, units(job, due, run.own.run_id, told, bases), "retain"):
             _take(run, seen, done)
         result.rows_in = run.rows
         if not job.is_dry:
@@ -157,15 +158,16 @@ def _begun(job: Job) -> _Run:
 
 
 def _take(run: _Run, seen: Seen, done: Done) -> None:
-    """Take up the end of a unit; a bucket that failed is looked at again by the next run."""
+    """Take up the end of a unit; buckets that failed are looked at again by the next run."""
     run.ends.append(done)
-    bucket = done.unit.buckets[0]
     if done.result is None:
-        seen.buckets.pop(bucket, None)
+        for bucket in done.unit.buckets:
+            seen.buckets.pop(bucket, None)
         return
     run.rows += int(done.result["rows"])
     run.lines.take(Lines.of_json(done.result["lines"]))
-    seen.buckets[bucket] = {"files": "", "next_at": done.result["next_at"]}
+    for bucket in done.unit.buckets:
+        seen.buckets[bucket] = {"files": "", "next_at": done.result["next_at"][str(bucket)]}
 
 
 def _finished(run: _Run, method: str, seen: Seen) -> None:

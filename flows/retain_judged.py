@@ -1,12 +1,13 @@
-"""What judging a tenant bucket came to: counts, what goes, and when it has to be judged again.
+"""What judging tenant buckets came to: counts, what goes, and when each has to be judged again.
 
-A bucket is judged in parts of whole owners, so that its size does not tell in the memory; of a part only
-what goes is kept. Decay leaves what it found with the job, and retain goes on from it: a night judges once.
+Small buckets are judged together, a large one in parts of whole owners, so that neither their number nor
+their size tells in the time or the memory; of a part only what goes is kept. Decay leaves what it found with
+the job, and retain goes on from it: a night judges once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,36 +15,20 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
-from flows.retain_around import unneeded_forgotten, unneeded_topics
-from flows.retain_ledger import Lines, waited_tenants
-from flows.retain_plan import Instructions, Part, Plan, access_of, match_of, plan_bucket
+from flows.retain_groups import grouped
+from flows.retain_ledger import Lines, lines_by_bucket, waited_tenants
+from flows.retain_parts import Part
+from flows.retain_plan import Instructions, Plan, access_of, match_of, plan_buckets
 from flows.retain_remove import tier_expr
+from flows.retain_rests import with_orphans
 from lake import tables
-from lake.row_counts import rows_by_bucket
-from transforms.embedding import DERIVED_TEXTS
 from transforms.forgetting.verdicts import KEYS
-from transforms.schemas import (
-    CLAIMS,
-    CONVERSATIONS,
-    DECISIONS,
-    EPISODES,
-    FACTS,
-    FORGOTTEN,
-    LINEAGE,
-    MODEL_RESULTS,
-    RECALLS,
-    STORED,
-    Table,
-)
+from transforms.schemas import CLAIMS, DECISIONS, EPISODES, FORGOTTEN, LINEAGE, STORED, Table
 
-PART_ROWS = 200_000
-"""Rows judged at once, about: with all that is made on the way some 250 MB."""
 KEPT_ROWS = 300_000
 """Rows that go which decay keeps for retain, in all: some 100 MB. Buckets beyond are judged again."""
-_LARGE = (EPISODES, CLAIMS, FACTS, CONVERSATIONS, RECALLS, MODEL_RESULTS)
-"""Tables that decide into how many parts a bucket is cut."""
-_VERDICT = ("tenant_id", "reason", "due_at", "known_at", "next_at", "state")
-_WANTED = {*_VERDICT, "tier", "month", "episode_id", "owner", "session_id"}
+_VERDICT = ("tenant_id", "tenant_bucket", "reason", "due_at", "known_at", "next_at", "state")
+_WANTED = {*_VERDICT, "tier", "month", "episode_id", "owner", "session_id", "is_listed"}
 _TABLES = {table.name: table for table in STORED}
 
 
@@ -84,113 +69,126 @@ def basis_of(job: Job, method: str, files: str, looked_at: datetime | None) -> s
 def judge(
     job: Job,
     told: Instructions,
-    bucket: int,
+    buckets: Sequence[int],
     look: Callable[[Plan], None] | None = None,
     *,
     is_counted: bool = True,
-) -> Judged:
-    """Judge a bucket.
+) -> dict[int, Judged]:
+    """Judge buckets.
 
     Args:
         job: At which instant, by which policy.
         told: What people asked for.
-        bucket: Which.
+        buckets: Which.
         look: Called with the verdicts of each part, which are not kept.
         is_counted: Whether retain shall go on from it; without, only ``look`` is called.
     """
-    found, going = Judged(), list[Plan]()
+    found = dict[int, Judged]()
     waited = waited_tenants(job) if is_counted else frozenset()
-    for plan in parts(job, told, bucket):
-        if look is not None:
-            look(plan)
+    for group in grouped(job, buckets):
+        going, here = list[dict[str, pl.DataFrame]](), {bucket: Judged() for bucket in group.buckets}
+        for part, plan in parts(job, told, group.buckets, group.parts):
+            if look is not None:
+                look(plan)
+            if is_counted:
+                _add(job, here, plan, waited)
+                marked, orphans = with_orphans(job, group.buckets, part, plan, told.wishes.holds)
+                going.append({**_narrow(marked.verdicts), **_narrow(orphans)})
         if is_counted:
-            _add(job, found, plan, waited)
-            going.append(_narrow(plan))
-    if not is_counted:
-        return found
-    all_going = _joined(going)
-    following = followers(job, bucket, all_going)
-    _add(job, found, following, waited)
-    found.plan = Plan({**all_going.verdicts, **following.verdicts}, found.rows)
-    found.is_clear = found.is_clear and not _has_leftovers(job, told, bucket)
+            _end(job, here, going, waited)
+        found |= here
     return found
 
 
-def parts(job: Job, told: Instructions, bucket: int) -> Iterator[Plan]:
-    """Verdicts of a bucket, some whole owners at a time.
+def parts(job: Job, told: Instructions, buckets: Sequence[int], count: int) -> Iterator[tuple[Part, Plan]]:
+    """Verdicts of buckets, some whole owners at a time.
 
     An owner is never cut: budgets, and what rests on what, hold within one. So the largest owner of a
     lake bounds the memory from below.
     """
-    largest = max(rows_by_bucket(job.lake, table).get(bucket, 0) for table in _LARGE)
-    count = -(-largest // PART_ROWS) or 1
-    access = access_of(job, bucket)
+    access = access_of(job, buckets)
     for number in range(count):
-        yield plan_bucket(job, told, bucket, Part(number, count), access)
+        part = Part(number, count)
+        yield part, plan_buckets(job, told, buckets, part, access)
 
 
-def _has_leftovers(job: Job, told: Instructions, bucket: int) -> bool:
-    """Whether something is kept for what is there no more."""
-    holds = told.wishes.holds
-    if unneeded_forgotten(job, bucket, holds).height:
-        return True
-    return any(rows.height for rows in unneeded_topics(job, bucket, holds).values())
+def _end(
+    job: Job, found: dict[int, Judged], going: list[dict[str, pl.DataFrame]], waited: frozenset[str]
+) -> None:
+    """Take up what goes with other rows, and give each bucket its own."""
+    whole = {name: pl.concat([one[name] for one in going]) for name in going[0]}
+    following = followers(job, list(found), whole)
+    _add(job, found, following, waited)
+    for name, rows in _narrow(following.verdicts).items():
+        whole[name] = pl.concat([rows, whole[name]], how="diagonal") if name in whole else rows
+    split = {name: _by_bucket(rows) for name, rows in whole.items()}
+    for bucket, judged in found.items():
+        verdicts = {name: split[name].get(bucket, rows.clear()) for name, rows in whole.items()}
+        judged.plan = Plan(verdicts, judged.rows)
+        judged.is_clear = judged.is_clear and not any(rows.height for rows in verdicts.values())
 
 
-def _add(job: Job, found: Judged, plan: Plan, waited: frozenset[str]) -> None:
-    found.rows += plan.rows
-    found.lines.add(job, plan, waited)
-    found.is_clear = found.is_clear and plan.is_clear and not found.lines.tenants
-    moments = [moment for moment in (found.next_at, plan.next_at) if moment is not None]
-    found.next_at = min(moments, default=None)
+def _by_bucket(rows: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    parts = rows.partition_by("tenant_bucket", as_dict=True) if rows.height else {}
+    return {int(bucket): part for (bucket,), part in parts.items()}
 
 
-def _narrow(plan: Plan) -> Plan:
+def _add(job: Job, found: Mapping[int, Judged], plan: Plan, waited: frozenset[str]) -> None:
+    for rows in plan.verdicts.values():
+        if rows.is_empty():
+            continue
+        stays = pl.col("next_at").filter(pl.col("state") != "goes").min()
+        is_clear = (pl.col("state") == "stays").all()
+        counted = rows.group_by("tenant_bucket").agg(pl.len(), stays, clear=is_clear)
+        for bucket, count, next_at, clear in counted.iter_rows():
+            one = found[bucket]
+            one.rows += count
+            one.is_clear = one.is_clear and clear
+            one.next_at = min(filter(None, (one.next_at, next_at)), default=None)
+    for bucket, lines in lines_by_bucket(job, plan, waited).items():
+        found[bucket].lines.take(lines)
+        found[bucket].is_clear = found[bucket].is_clear and not lines.tenants
+
+
+def _narrow(verdicts: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What goes, in the columns that are needed to take it out and what goes with it."""
     found = {}
-    for name in plan.verdicts:
-        rows = plan.going(_TABLES[name])
-        wanted = {*_WANTED, *match_of(_TABLES[name]), DERIVED_TEXTS.get(name, "")}
+    for name, rows in verdicts.items():
+        wanted = {*_WANTED, *match_of(_TABLES[name])}
         wanted |= set(FORGOTTEN.names if name == EPISODES.name else ())
-        found[name] = rows.select(column for column in rows.columns if column in wanted)
-    return Plan(found, plan.rows)
+        columns = [column for column in rows.columns if column in wanted]
+        found[name] = rows.select(columns).filter(pl.col("state") == "goes")
+    return found
 
 
-def _joined(plans: list[Plan]) -> Plan:
-    names = plans[0].verdicts
-    frames = {name: pl.concat([plan.verdicts[name] for plan in plans]) for name in names}
-    return Plan(frames, sum(plan.rows for plan in plans))
-
-
-def followers(job: Job, bucket: int, going: Plan) -> Plan:
+def followers(job: Job, buckets: Sequence[int], going: Mapping[str, pl.DataFrame]) -> Plan:
     """Verdicts on what goes with other rows: decisions on claims, and lineage of derived rows."""
-    found = {DECISIONS.name: _decisions(job, bucket, going), LINEAGE.name: _lineage(job, bucket, going)}
+    claims = going[CLAIMS.name].select(*_VERDICT, item_id="claim_id")
+    derived = pl.concat(going[name].select(*_VERDICT, derived_id=key) for name, key in KEYS.items())
+    found = {
+        DECISIONS.name: _held(job, DECISIONS, "item_id", buckets, claims),
+        LINEAGE.name: _held(job, LINEAGE, "derived_id", buckets, derived),
+    }
     return Plan(
         {name: rows.with_columns(tier_expr(rows.columns)) for name, rows in found.items()},
         sum(rows.height for rows in found.values()),
     )
 
 
-def _decisions(job: Job, bucket: int, going: Plan) -> pl.DataFrame:
-    gone = going.verdicts[CLAIMS.name].select(*_VERDICT, item_id="claim_id")
-    return gone if gone.is_empty() else _held(job, DECISIONS, "item_id", bucket, gone)
-
-
-def _lineage(job: Job, bucket: int, going: Plan) -> pl.DataFrame:
-    gone = [
-        rows.select(*_VERDICT, derived_id=KEYS[name])
-        for name, rows in going.verdicts.items()
-        if name in KEYS and name != EPISODES.name
-    ]
-    named = pl.concat(gone)
-    return named if named.is_empty() else _held(job, LINEAGE, "derived_id", bucket, named)
-
-
-def _held(job: Job, table: Table, key: str, bucket: int, named: pl.DataFrame) -> pl.DataFrame:
+def _held(job: Job, table: Table, key: str, buckets: Sequence[int], named: pl.DataFrame) -> pl.DataFrame:
     """Those of the named rows that a table holds."""
-    held = tables.scan(job.lake, table, buckets=[bucket]).select(key)
+    if named.is_empty():
+        return named
+    held = tables.scan(job.lake, table, buckets=buckets).select(key)
     here = held.join(named.lazy().select(key), on=key, how="semi").unique().collect(engine="streaming")
     return named.join(here, on=key, how="semi")
+
+
+def joined(plans: Sequence[Plan]) -> Plan:
+    """What goes of several buckets, together."""
+    names = plans[0].verdicts
+    frames = {name: pl.concat([plan.verdicts[name] for plan in plans], how="diagonal") for name in names}
+    return Plan(frames, sum(plan.rows for plan in plans))
 
 
 def keep(job: Job, bucket: int, judged: Judged) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ import polars as pl
 from flows.job import Job
 from flows.retain_journal import Counts, Journal, added, drop, key_of
 from flows.retain_plan import Plan, match_of
-from flows.retain_remove import counted
+from flows.retain_remove import counts_by
 from lake import tables
 from lake.rights import audit
 from lake.rights.subjects import salt, tenant_hash
@@ -41,21 +41,6 @@ class Lines:
     waiting: dict[str, Counts] = field(default_factory=dict)
     going: dict[str, Counts] = field(default_factory=dict)
     shown: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, job: Job, plan: Plan, waited: frozenset[str]) -> None:
-        """Take up the verdicts of a bucket or a part of it; ``waited`` is from ``waited_tenants``."""
-        if waited:
-            named = pl.concat([rows.select("tenant_id") for rows in plan.verdicts.values()]).unique()
-            hashing = salt(job.lake)
-            here = {tenant_hash(hashing, tenant) if tenant else "" for (tenant,) in named.iter_rows()}
-            self.tenants |= here & waited
-        for name, rows in plan.verdicts.items():
-            due = rows.filter(pl.col("state") != "stays")
-            for state, lines in (("held", self.held), ("waiting", self.waiting), ("goes", self.going)):
-                for key, more in counted(job, _TABLES[name], due.filter(pl.col("state") == state)).items():
-                    lines[key] = added(lines.get(key), more)
-            if job.is_dry:
-                self.shown += _listed(name, due)
 
     def take(self, other: Lines) -> None:
         """Take up those of another bucket."""
@@ -92,25 +77,50 @@ class Lines:
         return told
 
 
-def _listed(name: str, due: pl.DataFrame) -> list[dict[str, Any]]:
-    """Lines of a table with some ids; a person reads them, they go nowhere else."""
+def lines_by_bucket(job: Job, plan: Plan, waited: frozenset[str]) -> dict[int, Lines]:
+    """Lines of the verdicts on buckets that have any; ``waited`` is from ``waited_tenants``."""
+    found = defaultdict[int, Lines](Lines)
+    if waited:
+        named = [rows.select("tenant_bucket", "tenant_id").unique() for rows in plan.verdicts.values()]
+        hashing = salt(job.lake)
+        for bucket, tenant in pl.concat(named).unique().iter_rows():
+            hashed = tenant_hash(hashing, tenant) if tenant else ""
+            if hashed in waited:
+                found[bucket].tenants.add(hashed)
+    for name, rows in plan.verdicts.items():
+        due = rows.filter(pl.col("state") != "stays")
+        for (bucket, state), key, more in counts_by(job, _TABLES[name], due, ("tenant_bucket", "state")):
+            lines = getattr(found[bucket], _STATES[state])
+            lines[key] = added(lines.get(key), more)
+        if job.is_dry:
+            for bucket, line in _listed(name, due):
+                found[bucket].shown.append(line)
+    return found
+
+
+_STATES = {"held": "held", "waiting": "waiting", "goes": "going"}
+
+
+def _listed(name: str, due: pl.DataFrame) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Lines of a table with some ids, and their bucket; a person reads them, they go nowhere else."""
     key = match_of(_TABLES[name])[-1]
-    grouped = due.group_by("tenant_id", "tier", "reason", "state").agg(
+    grouped = due.group_by("tenant_bucket", "tenant_id", "tier", "reason", "state").agg(
         rows=pl.len(), first_due_at=pl.col("due_at").min(), ids=pl.col(key).sort().head(IDS_SHOWN)
     )
-    return [
-        {
-            "tenant": tenant or "",
-            "table": name,
-            "tier": tier,
-            "reason": reason,
-            "state": state,
-            "rows": rows,
-            "first_due_at": first.isoformat(),
-            "ids": ids,
-        }
-        for tenant, tier, reason, state, rows, first, ids in grouped.iter_rows()
-    ]
+    for bucket, tenant, tier, reason, state, rows, first, ids in grouped.iter_rows():
+        yield (
+            bucket,
+            {
+                "tenant": tenant or "",
+                "table": name,
+                "tier": tier,
+                "reason": reason,
+                "state": state,
+                "rows": rows,
+                "first_due_at": first.isoformat(),
+                "ids": ids,
+            },
+        )
 
 
 def _by_table(lines: Mapping[str, Counts]) -> dict[str, dict[str, int]]:

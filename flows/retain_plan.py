@@ -1,18 +1,19 @@
-"""What retention takes out of a tenant bucket or some owners of it, table by table, with why.
+"""What retention takes out of tenant buckets or some owners of one, table by table, with why.
 
-Nothing is written here. A verdict looks at rows of its own owner only, so a bucket that is too large for
-the memory is judged in parts of whole owners, see ``flows.retain_judged``.
+Nothing is written here. A verdict looks at rows of its own owner only, so small buckets are judged together,
+and one that is too large for the memory in parts of whole owners, see ``flows.retain_judged``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
 
 from flows.job import Job
+from flows.retain_parts import WHOLE, Part, rows_of
 from flows.retain_remove import known_expr, tier_expr
 from lake import revisions, tables
 from transforms import standing as wishes_of
@@ -20,6 +21,7 @@ from transforms.forgetting.access import fold
 from transforms.forgetting.due import LIGHT, Wishes, judged, with_capacity
 from transforms.forgetting.verdicts import (
     KEYS,
+    SINCE,
     claim_verdicts,
     dated,
     evicted,
@@ -29,8 +31,6 @@ from transforms.forgetting.verdicts import (
     trace_verdicts,
     with_scores,
 )
-from transforms.ids import SEPARATOR
-from transforms.owners import owner_expr
 from transforms.retention import expiry_expr, instant, is_live
 from transforms.schemas import (
     ATTEMPTS,
@@ -61,9 +61,16 @@ SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
 _LIVING = (FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS)
 _TRACES = (RECALLS, QUARANTINE, MODEL_RESULTS)
 _TRACE_COLUMNS = {
-    *SCOPE, "call_id", "memory_id", "recalled_at", "quarantine_id", "quarantined_at", "result_id",
-    "answered_at", "source_refs", "owner",
+    *SCOPE, "tenant_bucket", "call_id", "memory_id", "recalled_at", "quarantine_id", "quarantined_at",
+    "result_id", "answered_at", "source_refs", "owner",
 }  # fmt: skip
+
+_DECIDING = {
+    *SCOPE, *revisions.REVISION, *SINCE.values(), "tenant_bucket", "owner", "kind", "importance",
+    "retention_tier", "expires_at", "recorded_at", "retired_at", "valid_from", "valid_until", "subject_key",
+    "predicate", "aspect", "is_suggested", "topic_id", "episode_id", "source_refs", "claim_ids",
+}  # fmt: skip
+"""Columns of derived rows that decide on them, or tell what rests on what: the text of a row is none."""
 
 
 @dataclass(frozen=True)
@@ -91,40 +98,13 @@ class Instructions:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some owners of a bucket: those whose hash leaves a remainder.
-
-    Args:
-        number: The remainder.
-        of: What is divided by; 1: all owners.
-    """
-
-    number: int = 0
-    of: int = 1
-
-    def holds(self, columns: Collection[str]) -> pl.Expr:
-        """Whether a row is of one of them; a row of nobody belongs to a part, too."""
-        if self.of == 1:
-            return pl.lit(True)
-        if "owner" in columns:
-            owner = pl.col("owner")
-        else:
-            owner = owner_expr() if "agent_id" in columns else pl.lit("user:") + pl.col("user_id")
-        who = pl.concat_str(pl.col("tenant_id").fill_null(""), owner.fill_null(""), separator=SEPARATOR)
-        return who.hash(0) % self.of == self.number
-
-
-WHOLE = Part()
-
-
-@dataclass(frozen=True)
 class Plan:
-    """Verdicts of one bucket, or of a part of it.
+    """Verdicts of some buckets, or of a part of one.
 
     Args:
-        verdicts: By table: match columns, ``tenant_id``, ``tier``, ``reason``, ``due_at``, ``known_at``
-            (when the lake got the row, or retention last looked), ``state``, ``next_at``, and of episodes and
-            cold ones ``month``.
+        verdicts: By table: match columns, ``tenant_id``, ``tenant_bucket``, ``tier``, ``reason``, ``due_at``,
+            ``known_at`` (when the lake got the row, or retention last looked), ``state``, ``next_at``, and of
+            episodes and cold ones ``month``.
         rows: How many were judged.
     """
 
@@ -135,54 +115,53 @@ class Plan:
         """Rows of a table that go."""
         return self.verdicts[table.name].filter(pl.col("state") == "goes")
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether nothing goes, is held or waits."""
-        return all((rows["state"] == "stays").all() for rows in self.verdicts.values())
-
-    @property
-    def next_at(self) -> datetime | None:
-        """First later instant at which something else will be due."""
-        stays = [v.filter(pl.col("state") != "goes")["next_at"].min() for v in self.verdicts.values()]
-        moments = [moment for moment in stays if isinstance(moment, datetime)]
-        return min(moments, default=None)
-
 
 def match_of(table: Table) -> list[str]:
     """Columns that name a row of a table, or all revisions of one."""
     return MATCH.get(table.name, list(table.key))
 
 
-def plan_bucket(
-    job: Job, told: Instructions, bucket: int, part: Part = WHOLE, access: pl.LazyFrame | None = None
+def plan_bucket(job: Job, told: Instructions, bucket: int) -> Plan:
+    """Judge every row of one bucket; see ``plan_buckets``."""
+    return plan_buckets(job, told, [bucket])
+
+
+def plan_buckets(
+    job: Job,
+    told: Instructions,
+    buckets: Sequence[int],
+    part: Part = WHOLE,
+    access: pl.LazyFrame | None = None,
 ) -> Plan:
-    """Judge every row of a bucket, or of some of its owners.
+    """Judge every row of some buckets, or of some of their owners.
 
     Args:
         job: At which instant, by which policy.
         told: What people asked for.
-        bucket: Which.
-        part: Which owners of it.
-        access: ``access_of`` the bucket, where it is known already.
+        buckets: Which.
+        part: Which owners of them.
+        access: ``access_of`` the buckets, where it is known already.
     """
-    access = access_of(job, bucket) if access is None else access
-    derived = {table.name: _derived(job, told, table, bucket, part) for table in _LIVING}
-    episodes = _episodes(job, told, bucket, part, access, derived[SUMMARIES.name])
+    of = _Of(job, told, buckets, part)
+    access = access_of(job, buckets) if access is None else access
+    recalled = None if access.head(1).collect().is_empty() else access
+    derived = {table.name: _derived(of, table) for table in _LIVING}
+    episodes = _episodes(of, recalled, derived[SUMMARIES.name])
     held = episodes.filter("is_held").select("episode_id")
-    found = {name: _judged(job, told, name, rows, held) for name, rows in derived.items()}
+    found = {name: _judged(of, name, rows, held) for name, rows in derived.items()}
     for table in (FACTS, SUMMARIES, PROCEDURES):
         key = table.key[0]
-        found[table.name] = with_scores(found[table.name], access, key, job.policy, job.as_of)
+        found[table.name] = with_scores(found[table.name], recalled, key, job.policy, job.as_of)
     facts = found[FACTS.name]
     found[FACTS.name] = evicted(facts, surplus_facts(facts, job.policy, job.as_of), "fact_id", job.as_of)
     counted = {EPISODES.name: episodes} | {t.name: found[t.name] for t in (FACTS, SUMMARIES, PROCEDURES)}
     for name, gone in surplus_rows(counted, job.policy).items():
         found[name] = evicted(counted[name], gone, KEYS[name], job.as_of)
     found |= _with_known(found)
-    found[CLAIMS.name] = _claims(job, told, bucket, part, found[FACTS.name])
+    found[CLAIMS.name] = _claims(of, found[FACTS.name])
     living = found[EPISODES.name].filter(pl.col("state") != "goes").select("episode_id")
-    found |= {table.name: _traces(job, told, table, bucket, part, living, held) for table in _TRACES}
-    found[COLD.name] = _cold(job, told, bucket, part)
+    found |= {table.name: _traces(of, table, living, held) for table in _TRACES}
+    found[COLD.name] = _cold(of)
     looked = instant(told.looked_at) if told.looked_at else pl.lit(None, INSTANT)
     tiered = {
         name: rows.with_columns(
@@ -193,20 +172,36 @@ def plan_bucket(
     return Plan(tiered, sum(rows.height for rows in tiered.values()))
 
 
-def access_of(job: Job, bucket: int) -> pl.LazyFrame:
-    """``access.ACCESS_SCHEMA`` of a bucket: a memory may be recalled by others than its owner."""
-    recalls = tables.scan(job.lake, RECALLS, buckets=[bucket])
+def access_of(job: Job, buckets: Sequence[int]) -> pl.LazyFrame:
+    """``access.ACCESS_SCHEMA`` of buckets: a memory may be recalled by others than its owner."""
+    recalls = tables.scan(job.lake, RECALLS, buckets=buckets)
     return fold(recalls, job.policy.decay, job.as_of).collect(engine="streaming").lazy()
 
 
-def _scan(job: Job, table: Table, bucket: int, part: Part) -> pl.LazyFrame:
-    return tables.scan(job.lake, table, buckets=[bucket]).filter(part.holds(table.names))
+@dataclass(frozen=True)
+class _Of:
+    """What is judged, and by what."""
+
+    job: Job
+    told: Instructions
+    buckets: Sequence[int]
+    part: Part
+
+    def scan(self, table: Table) -> pl.LazyFrame:
+        """Rows of a table."""
+        return rows_of(self.job, table, self.buckets, self.part)
 
 
-def _derived(job: Job, told: Instructions, table: Table, bucket: int, part: Part) -> pl.DataFrame:
-    """What stands of a derived table, with its lifetime."""
-    stood = revisions.alive(revisions.newest(table, _scan(job, table, bucket, part).collect()))
-    return dated(stood.with_columns(known_expr(stood.columns)), table, job.policy, told.wishes)
+def _derived(of: _Of, table: Table) -> pl.DataFrame:
+    """What stands of a derived table, with its lifetime; its text only where topics are forbidden."""
+    rows = of.scan(table).select(_columns(of, table)).collect()
+    stood = revisions.alive(revisions.newest_rows(table, rows))
+    return dated(stood.with_columns(known_expr(stood.columns)), table, of.job.policy, of.told.wishes)
+
+
+def _columns(of: _Of, table: Table) -> list[str]:
+    wanted = {*table.key, *_DECIDING, *(DERIVED_TEXT_COLUMNS if of.told.forbidding else ())}
+    return [name for name in table.names if name in wanted]
 
 
 def _with_known(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -231,13 +226,11 @@ def _with_known(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return known
 
 
-def _episodes(
-    job: Job, told: Instructions, bucket: int, part: Part, access: pl.LazyFrame, summaries: pl.DataFrame
-) -> pl.DataFrame:
-    rows = _scan(job, EPISODES, bucket, part)
-    banned = _forbidden_episodes(rows, told)
-    light = rows.select(*LIGHT, "month", known_at="ingested_at")
-    found = judged(light, access, job.policy, job.as_of, told.wishes, banned)
+def _episodes(of: _Of, access: pl.LazyFrame | None, summaries: pl.DataFrame) -> pl.DataFrame:
+    job, rows = of.job, of.scan(EPISODES)
+    banned = _forbidden_episodes(rows, of.told)
+    light = rows.select(*LIGHT, "tenant_bucket", "month", known_at="ingested_at")
+    found = judged(light, access, job.policy, job.as_of, of.told.wishes, banned)
     live = summaries.filter(is_live(job.as_of))
     covered = live.select(episode_id="source_refs").explode("episode_id").drop_nulls()
     return with_capacity(found, covered, job.policy, job.as_of)
@@ -253,47 +246,35 @@ def _forbidden_episodes(rows: pl.LazyFrame, told: Instructions) -> pl.DataFrame 
     return mine.filter(forbidden(mine, told.forbidding)).select("episode_id")
 
 
-def _judged(job: Job, told: Instructions, name: str, rows: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    banned = forbidden(rows, told.forbidding, DERIVED_TEXT_COLUMNS) if told.forbidding else None
-    wishes = told.wishes
-    return judged_rows(rows, job.as_of, wishes, key=KEYS[name], is_forbidden=banned, held_refs=held)
+def _judged(of: _Of, name: str, rows: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    forbidding, wishes = of.told.forbidding, of.told.wishes
+    banned = forbidden(rows, forbidding, DERIVED_TEXT_COLUMNS) if forbidding else None
+    return judged_rows(rows, of.job.as_of, wishes, key=KEYS[name], is_forbidden=banned, held_refs=held)
 
 
-def _claims(job: Job, told: Instructions, bucket: int, part: Part, facts: pl.DataFrame) -> pl.DataFrame:
-    claims = _scan(job, CLAIMS, bucket, part).with_columns(known_at="recorded_at").collect()
-    banned = forbidden(claims, told.forbidding, DERIVED_TEXT_COLUMNS) if told.forbidding else None
-    return claim_verdicts(claims, facts, job.policy, job.as_of, told.wishes, banned)
+def _claims(of: _Of, facts: pl.DataFrame) -> pl.DataFrame:
+    job, forbidding = of.job, of.told.forbidding
+    claims = of.scan(CLAIMS).select(_columns(of, CLAIMS)).with_columns(known_at="recorded_at").collect()
+    banned = forbidden(claims, forbidding, DERIVED_TEXT_COLUMNS) if forbidding else None
+    return claim_verdicts(claims, facts, job.policy, job.as_of, of.told.wishes, banned)
 
 
-def _traces(
-    job: Job,
-    told: Instructions,
-    table: Table,
-    bucket: int,
-    part: Part,
-    living: pl.DataFrame,
-    held: pl.DataFrame,
-) -> pl.DataFrame:
+def _traces(of: _Of, table: Table, living: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     columns = [name for name in table.names if name in _TRACE_COLUMNS]
-    rows = _scan(job, table, bucket, part).select(columns).collect()
-    return trace_verdicts(rows, table, job.policy, job.as_of, told.wishes, living, held)
+    rows = of.scan(table).select(columns).collect()
+    return trace_verdicts(rows, table, of.job.policy, of.job.as_of, of.told.wishes, living, held)
 
 
-def _cold(job: Job, told: Instructions, bucket: int, part: Part) -> pl.DataFrame:
+def _cold(of: _Of) -> pl.DataFrame:
     """Verdicts on episodes kept apart: they expire as the others do."""
-    due = expiry_expr(job.policy.retention, told.wishes.periods, told.wishes.pins)
+    wishes = of.told.wishes
+    due = expiry_expr(of.job.policy.retention, wishes.periods, wishes.pins)
     columns = [
-        "episode_id",
-        *SCOPE,
-        "kind",
-        "retention_tier",
-        "expires_at",
-        "event_at",
-        "month",
+        "episode_id", *SCOPE, "tenant_bucket", "kind", "retention_tier", "expires_at", "event_at", "month",
         "ingested_at",
-    ]
-    held = _scan(job, COLD, bucket, part)
-    banned = _forbidden_episodes(held, told)
+    ]  # fmt: skip
+    held = of.scan(COLD)
+    banned = _forbidden_episodes(held, of.told)
     rows = held.select(columns).with_columns(due).collect()
     is_banned = None if banned is None else rows["episode_id"].is_in(banned["episode_id"].implode())
-    return judged_rows(rows, job.as_of, told.wishes, key="episode_id", is_forbidden=is_banned)
+    return judged_rows(rows, of.job.as_of, wishes, key="episode_id", is_forbidden=is_banned)

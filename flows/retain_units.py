@@ -1,6 +1,6 @@
-"""Retain as work units: one tenant bucket judged, and what goes taken out of it.
+"""Retain as work units: tenant buckets judged, and what goes taken out of them.
 
-A bucket's rows, files and journal are its own, so units run beside each other and in any order. One that
+A unit's rows, files and journal are its own, so units run beside each other and in any order. One that
 died is run again: what it had taken out is in its journal, what it had not is still due.
 """
 
@@ -15,19 +15,14 @@ import polars as pl
 from flows import retain_state
 from flows.engine.units import Unit
 from flows.job import Job
-from flows.retain_around import (
-    orphaned_vectors,
-    remember_forgotten,
-    send_to_cold,
-    unneeded_forgotten,
-    unneeded_topics,
-)
+from flows.retain_around import orphaned_vectors, remember_forgotten, send_to_cold
+from flows.retain_groups import Group, grouped
 from flows.retain_journal import Journal, place_of, resumed
-from flows.retain_judged import Judged, judge
+from flows.retain_judged import Judged, joined, judge
+from flows.retain_ledger import Lines
 from flows.retain_plan import Instructions, Plan, match_of
 from flows.retain_remove import remove
 from lake import tables
-from lake.row_counts import rows_by_bucket
 from transforms.schemas import (
     ATTEMPTS,
     CLAIMS,
@@ -42,23 +37,23 @@ from transforms.schemas import (
     PROCEDURES,
     QUARANTINE,
     RECALLS,
-    STORED,
     SUMMARIES,
+    TOPIC_MEMBERS,
+    TOPICS,
     VECTORS,
     Table,
 )
 
 ORDER: tuple[Table, ...] = (
     EPISODES, LINEAGE, DECISIONS, CLAIMS, FACTS, SUMMARIES, PROCEDURES, CONVERSATIONS, ATTEMPTS, COLD,
-    QUARANTINE, RECALLS, MODEL_RESULTS,
+    QUARANTINE, RECALLS, MODEL_RESULTS, FORGOTTEN, TOPIC_MEMBERS, TOPICS,
 )  # fmt: skip
 """In the order of their commits: what names a row goes before the row, so that a kill leaves it due."""
 SESSION = ["tenant_id", "owner", "session_id"]
-_TABLES = {table.name: table for table in STORED}
 
 
 def units(job: Job, due: Iterable[int], run_id: str, told: Instructions, bases: dict[int, str]) -> list[Unit]:
-    """A unit a bucket.
+    """A unit for each group of buckets; one for all of which decay has left here what goes.
 
     Args:
         job: The run.
@@ -67,45 +62,57 @@ def units(job: Job, due: Iterable[int], run_id: str, told: Instructions, bases: 
         told: What people asked for, and when retention looked last.
         bases: ``retain_judged.basis_of`` each bucket.
     """
-    rows = rows_by_bucket(job.lake, EPISODES)
     looked_at = told.looked_at.isoformat() if told.looked_at else None
-    shared = {"run_id": run_id, "looked_at": looked_at}
+    known = [bucket for bucket in due if _is_known(job, bucket, bases.get(bucket))]
+    groups = grouped(job, [bucket for bucket in due if bucket not in known], is_shared_out=True)
+    if known:
+        groups.append(Group(known, 1, sum(job.judged[bucket].rows for bucket in known)))
     return [
         Unit(
             "retain",
-            f"bucket {bucket}",
-            (bucket,),
-            {"bucket": bucket, "basis": bases.get(bucket), **shared},
-            rows.get(bucket, 0),
+            group.name,
+            tuple(group.buckets),
+            {
+                "run_id": run_id,
+                "looked_at": looked_at,
+                "buckets": group.buckets,
+                "bases": {str(b): bases[b] for b in group.buckets if b in bases},
+            },
+            group.rows,
         )
-        for bucket in due
+        for group in groups
     ]
 
 
 def retain_unit(job: Job, payload: dict[str, Any]) -> dict[str, Any]:
-    """Judge a bucket and take out what goes.
+    """Judge buckets and take out what goes.
 
     Args:
         job: The run.
         payload: As ``units`` makes it.
 
     Returns:
-        ``rows`` judged, ``next_at`` (ISO 8601 or null) and ``lines`` (``Lines.as_json``). What went stands
-        in the bucket's journal.
+        ``rows`` judged, ``next_at`` of each bucket (ISO 8601 or null) and ``lines`` (``Lines.as_json``). What
+        went stands in the journal of the first bucket.
     """
-    bucket, run_id = int(payload["bucket"]), str(payload["run_id"])
+    buckets, run_id = [int(bucket) for bucket in payload["buckets"]], str(payload["run_id"])
     with tables.held_open(is_shared=True):
         told = instructions(job, payload["looked_at"])
         if job.is_dry:
-            judged = judge(job, told, bucket)
+            judged = judge(job, told, buckets)
         else:
-            journal = resumed(job, run_id, place_of(bucket))
-            judged = _known(job, bucket, payload["basis"]) or judge(job, told, bucket)
-            if judged.plan is not None:
-                _remove(job, journal, bucket, told, judged.plan)
-            judged.lines.going.clear()
-    next_at = judged.next_at.isoformat() if judged.next_at else None
-    return {"rows": judged.rows, "next_at": next_at, "lines": judged.lines.as_json()}
+            journal = resumed(job, run_id, place_of(buckets[0]))
+            judged = _known(job, buckets, payload["bases"]) or judge(job, told, buckets)
+            plan = joined([one.plan for one in judged.values() if one.plan is not None])
+            _remove(job, journal, buckets, plan)
+            for one in judged.values():
+                one.lines.going.clear()
+    lines = Lines()
+    for one in judged.values():
+        lines.take(one.lines)
+    next_at = {str(b): one.next_at.isoformat() if one.next_at else None for b, one in judged.items()}
+    rows = sum(one.rows for one in judged.values())
+    return {"rows": rows, "next_at": next_at, "lines": lines.as_json()}
 
 
 def instructions(job: Job, looked_at: str | None) -> Instructions:
@@ -114,25 +121,26 @@ def instructions(job: Job, looked_at: str | None) -> Instructions:
     return Instructions(retain_state.instructions_of(job), moment)
 
 
-def _known(job: Job, bucket: int, basis: str | None) -> Judged | None:
-    """What decay has found in this process, on the same basis."""
-    judged = job.judged.pop(bucket, None)
-    is_known = judged is not None and judged.plan is not None and judged.basis == basis
-    return judged if is_known else None
+def _is_known(job: Job, bucket: int, basis: str | None) -> bool:
+    judged = job.judged.get(bucket)
+    return judged is not None and judged.plan is not None and judged.basis == basis
 
 
-def _remove(job: Job, journal: Journal, bucket: int, told: Instructions, plan: Plan) -> None:
+def _known(job: Job, buckets: list[int], bases: dict[str, str]) -> dict[int, Judged]:
+    """What decay has found in this process, on the same basis; nothing where one bucket is not known so."""
+    is_known = all(_is_known(job, bucket, bases.get(str(bucket))) for bucket in buckets)
+    judged = {bucket: job.judged.pop(bucket, None) for bucket in buckets}
+    return {bucket: one for bucket, one in judged.items() if one is not None} if is_known else {}
+
+
+def _remove(job: Job, journal: Journal, buckets: list[int], plan: Plan) -> None:
     """What is about to go is listed, copied and unembedded before it goes."""
-    remember_forgotten(job, bucket, plan)
-    send_to_cold(job, bucket, plan)
-    _gone(job, journal, VECTORS, bucket, orphaned_vectors(job, bucket, plan))
+    remember_forgotten(job, plan)
+    send_to_cold(job, plan)
+    _gone(job, journal, VECTORS, buckets, orphaned_vectors(job, buckets, plan))
     journal.rebuilt += [who for who in _banned(plan) if who not in journal.rebuilt]
     for table in ORDER:
-        _gone(job, journal, table, bucket, plan.going(table))
-    holds = told.wishes.holds
-    _gone(job, journal, FORGOTTEN, bucket, unneeded_forgotten(job, bucket, holds))
-    for name, going in unneeded_topics(job, bucket, holds).items():
-        _gone(job, journal, _TABLES[name], bucket, going)
+        _gone(job, journal, table, buckets, plan.going(table))
     if journal.is_begun:
         journal.settle()
 
@@ -146,6 +154,6 @@ def _banned(plan: Plan) -> list[list[str | None]]:
     return [list(who) for who in pl.concat(found).unique().sort(SESSION).iter_rows()]
 
 
-def _gone(job: Job, journal: Journal, table: Table, bucket: int, going: pl.DataFrame) -> None:
+def _gone(job: Job, journal: Journal, table: Table, buckets: list[int], going: pl.DataFrame) -> None:
     if going.height:
-        remove(job, journal, table, bucket, going, match_of(table))
+        remove(job, journal, table, buckets, going, match_of(table))

@@ -60,11 +60,12 @@ def named_sources(options: argparse.Namespace, job: Job) -> Pairs:
     """Sources of the call's arguments, with the flags' scope."""
     defaults = defaults_of(options)
     for name in options.source:
-        for source in open_sources(name, options.format, policy=job.policy.ingest, on_skip=_told):
+        for source in open_sources(name, options.format, policy=job.policy.ingest, on_skip=told_skipped):
             yield source, defaults
 
 
-def _told(name: str, why: str) -> None:
+def told_skipped(name: str, why: str) -> None:
+    """Say that a file was passed over, and why."""
     print(f"slowwave: skipped {name}: {why}", file=sys.stderr)
 
 
@@ -75,6 +76,10 @@ def ingest(options: argparse.Namespace) -> Output:
     from flows.job import exclusive
     from flows.present import ingest_table
 
+    if options.watch:
+        from flows.watch import watch
+
+        return watch(options)
     if options.explain:
         return explain(options)
     job = job_of(options)
@@ -142,7 +147,7 @@ def nightly(options: argparse.Namespace) -> Output:
 
     def configured() -> Pairs:
         for path, form, defaults in configured_sources(config.sources):
-            for source in open_sources(path, form, policy=job.policy.ingest, on_skip=_told):
+            for source in open_sources(path, form, policy=job.policy.ingest, on_skip=told_skipped):
                 yield source, defaults
 
     sources = named_sources(options, job) if options.source else configured()

@@ -20,6 +20,8 @@ def export(options: argparse.Namespace) -> Output:
         raise UsageError("export needs a tenant", "Pass --tenant, and --user or --agent.")
     subject = Subject(options.tenant, options.user, options.agent, options.session)
     job = job_of(options)
+    if options.form == "jsonl":
+        return _lines(job, subject, options)
     with exclusive(job):
         done = run_export(
             job,
@@ -41,6 +43,17 @@ def export(options: argparse.Namespace) -> Output:
         *([f"WARNING: {warning}"] if warning else []),
     ]
     return Output(done.as_dict(), "\n".join(text))
+
+
+def _lines(job: Job, subject: Subject, options: argparse.Namespace) -> Output:
+    """Episodes as JSON lines."""
+    from flows.export_lines import run_export_lines
+    from flows.job import exclusive
+
+    with exclusive(job):
+        done = run_export_lines(job, subject, Path(options.out), is_forced=options.force)
+    held = ", ".join(f"{count:,} {name}" for name, count in done["counts"].items() if count) or "nothing"
+    return Output(done, f"{held} in {done['file']}\n  sha256 {done['sha256']}")
 
 
 def report(options: argparse.Namespace) -> Output:

@@ -23,6 +23,7 @@ from transforms.schemas import (
     DECISIONS,
     EPISODES,
     FACTS,
+    LINEAGE,
     PROCEDURES,
     SENSITIVITIES,
     SUMMARIES,
@@ -58,6 +59,8 @@ class Chain:
         decisions: What was decided on these claims, or on a topic, with figures.
         history: Facts that it superseded and that superseded it, oldest first.
         built_on_it: What was derived of an episode, by table: ``id`` and ``text`` of each row.
+        versions: Texts that a source has replaced, or that have replaced one: ``episode_id``, ``relation``
+            (``replaces`` or ``replaced by``), ``of`` (the source), when and text.
     """
 
     id: str
@@ -72,6 +75,7 @@ class Chain:
     decisions: list[dict[str, Any]]
     history: list[dict[str, Any]]
     built_on_it: dict[str, list[dict[str, str]]]
+    versions: list[dict[str, Any]]
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints; instants in ISO 8601."""
@@ -184,6 +188,7 @@ class _Reader:
             decisions=self._decisions(table, row, claims),
             history=self._history(row) if table is FACTS else [],
             built_on_it=self._built_on(row) if table is EPISODES else {},
+            versions=self._versions(refs[:MOST_SOURCES]),
         )
 
     def _claims(self, table: Table, row: dict[str, Any]) -> pl.DataFrame:
@@ -255,6 +260,19 @@ class _Reader:
         names = ("fact_id", "fact", "valid_from", "valid_until", "retired_at", "retired_reason")
         ordered = sorted(found.values(), key=lambda r: (r["valid_from"], r["fact_id"]))
         return [{n: r[n] for n in names} for r in ordered]
+
+    def _versions(self, refs: list[str]) -> list[dict[str, Any]]:
+        """Other versions of some episodes, by when they came."""
+        held = tables.scan(self.lake, LINEAGE, buckets=[self.lake.bucket(self.scope.tenant)])
+        held = held.filter(pl.col("derived_kind") == EPISODES.name)
+        either = pl.col("derived_id").is_in(refs) | pl.col("source_id").is_in(refs)
+        links = held.filter(either).select("derived_id", "source_id").unique().collect()
+        pairs = [(new, "replaced by", old) for new, old in links.iter_rows() if old in refs]
+        pairs += [(old, "replaces", new) for new, old in links.iter_rows() if new in refs]
+        rows = self.rows(EPISODES, pl.col("episode_id").is_in([name for name, *_ in pairs]))
+        by_id = {row["episode_id"]: row for row in rows.iter_rows(named=True)}
+        told = [shapes.version(by_id[name], what, of) for name, what, of in pairs if name in by_id]
+        return sorted(told, key=lambda one: (one["ingested_at"], one["episode_id"], one["of"]))
 
     def _built_on(self, row: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
         episode = row["episode_id"]

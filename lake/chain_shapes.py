@@ -73,6 +73,12 @@ def source(row: dict[str, Any], span: tuple[int, int] | None) -> dict[str, Any]:
     return told if span is None else {**told, "quote": row["content"][span[0] : span[1]]}
 
 
+def version(row: dict[str, Any], relation: str, of: str) -> dict[str, Any]:
+    """Another version of an episode: what it is to it, when it came, and its text."""
+    told = {name: row[name] for name in ("episode_id", "event_at", "ingested_at", "content")}
+    return {**told, "relation": relation, "of": of}
+
+
 def talk(row: dict[str, Any]) -> dict[str, Any]:
     """A conversation in the shape of a source."""
     blank = dict.fromkeys(_EPISODE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -23,10 +24,8 @@ _TRIES = 3
 """As in ``lake.opened``."""
 _WRITTEN_BACK_SECONDS = 300.0
 """The kernel has written older changes to disk of its own accord, many times over."""
-_SAME_SECONDS = 5.0
-"""Further apart than the times that the clock and a file system give the same instant."""
-_synced_at: dict[str, float] = {}
-"""When this process last began to sync a table's log."""
+_synced: dict[str, set[tuple[str, int, int]]] = {}
+"""Entries of each log that this process has synced: name, place and time of change."""
 
 Result = TypeVar("Result")
 
@@ -87,12 +86,19 @@ def sync_log(lake: Lake, table: Table) -> None:
     if root is None:
         return
     log = root / "tables" / table.name / "_delta_log"
-    began = time.time()
-    # Each commit of a long run would sync all of the run's entries once more.
-    latest = max(began - _WRITTEN_BACK_SECONDS, _synced_at.get(str(log), 0.0) - _SAME_SECONDS)
+    latest = time.time() - _WRITTEN_BACK_SECONDS
+    found = set[tuple[str, int, int]]()
+    known = _synced.get(str(log), set())
     with wrapped(f"syncing {table.name}"):
-        for path in log.glob("*.json"):
-            if path.stat().st_mtime >= latest:
-                sync_file(path)
+        with os.scandir(log) as entries:
+            for entry in entries:
+                stat = entry.stat() if entry.name.endswith(".json") else None
+                if stat is None or stat.st_mtime < latest:
+                    continue
+                mark = entry.name, stat.st_ino, stat.st_mtime_ns
+                # Each commit of a long run would sync all of the run's entries once more.
+                if mark not in known:
+                    sync_file(log / entry.name)
+                found.add(mark)
         sync_directory(log)
-    _synced_at[str(log)] = began
+    _synced[str(log)] = found

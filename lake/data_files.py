@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
-from deltalake import DeltaTable
 
 from lake.lake import Lake
 from transforms.errors import LakeError
@@ -18,12 +17,6 @@ from transforms.schemas import Table
 
 _PATH = "__path"
 _BUCKET = "tenant_bucket="
-
-
-def data_file_sizes(state: DeltaTable) -> dict[str, int]:
-    """Bytes of each data file, by name below the table's root, as the log has them."""
-    actions = pl.DataFrame(state.get_add_actions(flatten=True))
-    return dict(actions.select("path", "size_bytes").iter_rows()) if actions.height else {}
 
 
 def bucket_of(name: str) -> int:

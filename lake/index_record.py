@@ -66,6 +66,8 @@ class Manifest:
         appended_rows: Rows that came after it was built whole: they lie outside the sorted order.
         hidden_since: ISO 8601: when the first of the rows went that its tables still hide.
         bare_rows: Rows without a vector; None: not counted.
+        measured_at_rows: ``appended_rows`` of the generation that ``background`` was measured in; None: not
+            known.
     """
 
     generation: str
@@ -82,6 +84,7 @@ class Manifest:
     appended_rows: int = 0
     hidden_since: str | None = None
     bare_rows: int | None = None
+    measured_at_rows: int | None = None
 
     @property
     def hidden_rows(self) -> int:
@@ -127,7 +130,7 @@ def _require(manifest: Manifest, generation: str) -> None:
     """
     counts = [manifest.dimensions, manifest.rows, *(entry.rows for entry in manifest.tables)]
     counts += [entry.hidden_rows for entry in manifest.tables]
-    counts += [manifest.appended_rows, manifest.bare_rows or 0]
+    counts += [manifest.appended_rows, manifest.bare_rows or 0, manifest.measured_at_rows or 0]
     probes = [entry.nprobes for entry in manifest.tables if entry.nprobes is not None]
     held = (
         manifest.generation == generation

@@ -15,6 +15,8 @@ import orjson
 from lake.storage import Storage
 from transforms.schemas import Table
 
+_UNDONE_COMMITS = 32
+"""A commit is read in a tenth of the time that opening a table takes."""
 _LASTING = {"metaData", "protocol"}
 """Actions that make a table another one though no row changes."""
 
@@ -61,6 +63,29 @@ def read_commit(storage: Storage, table: Table, version: int) -> Commit | None:
     """The commit of a version; None where the log does not hold it, or no longer."""
     raw = storage.read(entry_key(table, version))
     return None if raw is None else commit_of(raw)
+
+
+def undone(storage: Storage, table: Table, files: Collection[str], later: range) -> set[str] | None:
+    """Data files that stood before some commits.
+
+    Args:
+        storage: Where.
+        table: Which.
+        files: Those that stand behind them.
+        later: Their versions, up to the one of ``files``.
+
+    Returns:
+        Names; None where the commits are many, or one is no longer in the log.
+    """
+    if len(later) > _UNDONE_COMMITS:
+        return None
+    names = set(files)
+    for version in reversed(later):
+        commit = read_commit(storage, table, version)
+        if commit is None:
+            return None
+        names = (names - commit.added) | commit.removed
+    return names
 
 
 def settled(storage: Storage, table: Table, version: int) -> int:

@@ -36,7 +36,7 @@ def live_files(lake: Lake, table: Table) -> pl.DataFrame:
     state = open_table(lake, table)
     if state is None:
         return pl.DataFrame(schema=FILES_SCHEMA)
-    actions = pl.DataFrame(state.get_add_actions(flatten=True))
+    actions = state.actions
     if actions.is_empty():
         return pl.DataFrame(schema=FILES_SCHEMA)
     rows = pl.col("num_records") if "num_records" in actions.columns else pl.lit(None, dtype=pl.Int64)

@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from lake.data_files import data_file_sizes
 from lake.faults import is_passing, storage_fault
-from lake.known_states import newest
+from lake.known_states import Opened, newest
 from lake.lake import Lake
 from transforms.schemas import Table
 
@@ -26,8 +24,7 @@ _PAUSE_SECONDS = 0.2
 class _Held:
     """What a block has opened, by address and version."""
 
-    states: dict[str, DeltaTable | None] = field(default_factory=dict)
-    sizes: dict[str, dict[str, int]] = field(default_factory=dict)
+    states: dict[str, Opened | None] = field(default_factory=dict)
 
 
 _HELD: ContextVar[_Held | None] = ContextVar("held tables", default=None)
@@ -53,7 +50,7 @@ def held_open(*, is_shared: bool = False) -> Iterator[None]:
         _HELD.reset(token)
 
 
-def open_table(lake: Lake, table: Table) -> DeltaTable | None:
+def open_table(lake: Lake, table: Table) -> Opened | None:
     """The table's current state, or None before its first row; see ``held_open``."""
     held = _HELD.get()
     if held is None:
@@ -64,29 +61,18 @@ def open_table(lake: Lake, table: Table) -> DeltaTable | None:
     return held.states[key]
 
 
-def sizes_of(lake: Lake, table: Table, state: DeltaTable) -> dict[str, int]:
-    """Bytes of each data file of the table's current state."""
-    held = _HELD.get()
-    if held is None:
-        return data_file_sizes(state)
-    key = _key(lake, table)
-    if key not in held.sizes:
-        held.sizes[key] = data_file_sizes(state)
-    return held.sizes[key]
-
-
 def _key(lake: Lake, table: Table) -> str:
     return f"{lake.table_uri(table)}@{dict(lake.pins).get(table.name)}"
 
 
-def _opened(lake: Lake, table: Table) -> DeltaTable | None:
+def _opened(lake: Lake, table: Table) -> Opened | None:
     turn = 1
     while True:
         try:
             pinned = dict(lake.pins).get(table.name)
             if lake.is_local and pinned is None:
                 return newest(lake.table_uri(table))
-            return DeltaTable(lake.table_uri(table), version=pinned)
+            return Opened(lake.table_uri(table), version=pinned)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
@@ -101,7 +87,6 @@ def forget(lake: Lake, table: Table) -> None:
     held = _HELD.get()
     if held is not None:
         held.states.pop(_key(lake, table), None)
-        held.sizes.pop(_key(lake, table), None)
 
 
 def forget_all() -> None:
@@ -109,4 +94,3 @@ def forget_all() -> None:
     held = _HELD.get()
     if held is not None:
         held.states.clear()
-        held.sizes.clear()

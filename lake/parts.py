@@ -14,6 +14,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import polars as pl
 import pyarrow as pa
@@ -66,11 +67,13 @@ def write_parts(
     """
     parts = list(_split(table, frame, _digests(merged or ())))
     written: list[AddAction] = []
-    pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts")
+
+    def write(part: _Part) -> AddAction:
+        return _write(lake.storage, table, part, is_merge=merged is not None)
+
+    pool = ThreadPoolExecutor(_WRITERS, thread_name_prefix="slowwave-parts")  # starts none before its work
     try:
-        written.extend(
-            pool.map(lambda part: _write(lake.storage, table, part, is_merge=merged is not None), parts)
-        )
+        written.extend(map(write, parts) if len(parts) == 1 else pool.map(write, parts))
     finally:
         pool.shutdown(cancel_futures=True)
         if len(written) < len(parts):
@@ -148,17 +151,34 @@ def _write(storage: Storage, table: Table, part: _Part, *, is_merge: bool) -> Ad
 
 def encoded(table: Table, rows: pl.DataFrame) -> bytes:
     """Rows of a table, without its partition columns, as the bytes of one data file."""
-    schema = pa.schema([field for field in table.arrow() if field.name in rows.columns])
+    schema = _schema(table, tuple(rows.columns))
     sink = pa.BufferOutputStream()
+    names = [_leaf(field) for field in schema if not _is_vector(field.type)]
     pq.write_table(
         rows.to_arrow().cast(schema),
         sink,
-        compression="zstd",
-        compression_level=_STRONG if table is COLD else 1,
+        compression={**dict.fromkeys(map(_leaf, schema), "none"), **dict.fromkeys(names, "zstd")},
+        compression_level=dict.fromkeys(names, _STRONG if table is COLD else 1),
         row_group_size=ROW_GROUP_ROWS,
         use_dictionary=[f.name for f in schema if not pa.types.is_nested(f.type)],
     )
     return bytes(sink.getvalue())
+
+
+@cache
+def _schema(table: Table, columns: tuple[str, ...]) -> pa.Schema:
+    """What a file holds; a night writes hundreds."""
+    return pa.schema([field for field in table.arrow() if field.name in columns])
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    """Whether it is a list of floats: they shrink by a twelfth, and take half as long again to read."""
+    return bool(pa.types.is_list(kind) and pa.types.is_floating(kind.value_type))
+
+
+def _leaf(field: pa.Field) -> str:
+    """A column as Parquet names it."""
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else str(field.name)
 
 
 def _key(table: Table, path: str) -> str:

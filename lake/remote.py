@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from lake.tapes import BUFFER_BYTES, Moved, Tape
 from transforms.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def is_url(source: str) -> bool:
     return source.lower().startswith(_SCHEMES)
 
 
-def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Callable[[], BinaryIO]]]:
+def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Tape]]:
     """Names and openers of the objects at or below a URL, in the order of their names.
 
     Args:
@@ -36,41 +37,41 @@ def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Calla
     parent, _, last = url.rstrip("/").rpartition("/")
     try:
         store = from_url(url.rstrip("/"), **cast(Any, dict(options)))
-        found = [str(meta["path"]) for page in obstore.list(store) for meta in page]
-        names = {path: path for path in found if path}
+        found = [meta for page in obstore.list(store) for meta in page]
+        names: dict[str, Any] = {str(meta["path"]): meta for meta in found if str(meta["path"])}
         if not names and parent.count("/") > 1:  # nothing below it: it may be an object itself
             store = from_url(parent, **cast(Any, dict(options)))
-            obstore.head(store, last)
-            names = {last: last}
+            names = {last: obstore.head(store, last)}
     except (BaseError, OSError, ValueError) as error:
         remedy = "Check the URL, the credentials and the endpoint."
         raise InputError(f"{url}: cannot be read ({type(error).__name__})", remedy) from error
     if not names:
         raise InputError(f"{url}: no object at or below it", "Check bucket and prefix.")
 
-    return [(name, _opener(store, path)) for name, path in sorted(names.items())]
+    return [(name, _tape(store, name, meta)) for name, meta in sorted(names.items())]
 
 
-def _opener(store: Any, path: str) -> Callable[[], BinaryIO]:
+def _tape(store: Any, path: str, meta: Mapping[str, Any]) -> Tape:
     import obstore
     from obstore.exceptions import BaseError
 
-    def open_object() -> BinaryIO:
+    def open_object(moved: Moved) -> BinaryIO:
         try:
             reader = obstore.open_reader(store, path)
         except (BaseError, OSError) as error:
             raise InputError(f"{path}: cannot be read", "Check that the object is still there.") from error
-        return cast(BinaryIO, io.BufferedReader(_Object(reader), buffer_size=1 << 20))
+        return cast(BinaryIO, io.BufferedReader(_Object(reader, moved), buffer_size=BUFFER_BYTES))
 
-    return open_object
+    return Tape(open_object, meta.get("size"), meta.get("e_tag"))
 
 
 class _Object(io.RawIOBase):
     """An object as a seekable raw stream."""
 
-    def __init__(self, reader: Any) -> None:
+    def __init__(self, reader: Any, moved: Moved) -> None:
         super().__init__()
         self._reader = reader
+        self._moved = moved
 
     def readable(self) -> bool:
         return True
@@ -87,5 +88,6 @@ class _Object(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
         block = bytes(self._reader.read(len(view)))
+        self._moved(self.tell())
         view[: len(block)] = block
         return len(block)

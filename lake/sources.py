@@ -6,17 +6,21 @@ import io
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
 from glob import has_magic
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from lake import remote, unpack
+from lake.companions import COMPANION_NAMES, Companions
+from lake.delta_folders import without_superseded
+from lake.tapes import BUFFER_BYTES, Moved, Tape, file_tape
 from transforms.errors import InputError
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Reader
+from transforms.readers.chats import for_owner
 from transforms.readers.parquet import sniff_head
 from transforms.readers.registry import READERS, detect, reader_named
 from transforms.readers.sniff import PARQUET_MAGIC
@@ -28,6 +32,10 @@ _PLAIN = "slowwave-jsonl"
 Opener = Callable[[], BinaryIO]
 OnSkip = Callable[[str, str], None]
 """Called with the name of a file that no reader takes, and why."""
+
+
+class NothingReadableError(InputError):
+    """No file of a folder, zip or prefix is of a known format; each was told to ``on_skip``."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,25 @@ class Source:
         """A new binary stream, to be closed by the caller."""
         return self.opener()
 
+    def open_at(self, offset: int) -> BinaryIO:
+        """The same from a byte on; of a packed source what stands before it is unpacked and passed over."""
+        stream = self.opener()
+        if stream.seekable():
+            stream.seek(offset)
+            return stream
+        while offset and (block := stream.read(min(offset, BUFFER_BYTES))):
+            offset -= len(block)
+        return stream
+
+    @property
+    def tape(self) -> Tape | None:
+        """The file as it lies; None: it is not one."""
+        return unpack.tape_of(self.opener)
+
+    def owned_by(self, owner: str | None) -> Source:
+        """The source as it reads where it is to be the owner's memory: see ``transforms.readers.chats``."""
+        return replace(self, reader=for_owner(self.reader, owner))
+
 
 def open_sources(
     source: str,
@@ -57,6 +84,7 @@ def open_sources(
     stdin: BinaryIO | None = None,
     on_skip: OnSkip | None = None,
     store_options: Mapping[str, str] | None = None,
+    only: Container[str] | None = None,
 ) -> Iterator[Source]:
     """Find what a source names and who reads it.
 
@@ -68,6 +96,7 @@ def open_sources(
         stdin: What ``-`` reads.
         on_skip: Told of each file of a folder, glob, zip or prefix that no reader takes.
         store_options: Credentials and endpoint of the object store, as obstore names them.
+        only: Names of the files of a folder that are wanted, as paths from there; None: all.
 
     Returns:
         Sources in the order of their names; at least one.
@@ -82,14 +111,14 @@ def open_sources(
     reader = None if format == "auto" else reader_named(format)
     finder = _Finder(policy, reader, on_skip or (lambda name, reason: None))
     if source == STDIN:
-        found = finder.lone("standard input", _Spool(stdin or sys.stdin.buffer, policy))
+        found = finder.lone("standard input", _Spool(stdin or sys.stdin.buffer, policy).tape())
     elif remote.is_url(source):
         found = _remote(source, finder, store_options or {})
     else:
-        found = _local(source, finder)
+        found = _local(source, finder, only)
     first = next(found, None)
     if first is None:
-        raise InputError(f"{source}: nothing readable in it", _formats_remedy())
+        raise NothingReadableError(f"{source}: nothing readable in it", _formats_remedy())
     return chain([first], found)
 
 
@@ -98,13 +127,18 @@ def _formats_remedy() -> str:
     return f"Name its format (format, --format); known are {known}."
 
 
-def _local(source: str, finder: _Finder) -> Iterator[Source]:
+def _why_skipped(name: str) -> str:
+    is_companion = name.rpartition("/")[2] in COMPANION_NAMES
+    return "read along with the messages beside it" if is_companion else "of no known format"
+
+
+def _local(source: str, finder: _Finder, only: Container[str] | None) -> Iterator[Source]:
     path = Path(source)
     if path.is_file():
-        yield from finder.lone(path.name, _file_opener(path))
+        yield from finder.lone(path.name, file_tape(path))
         return
     if path.is_dir():
-        files = [p for p in sorted(path.rglob("*")) if p.is_file()]
+        files = without_superseded([p for p in sorted(path.rglob("*")) if p.is_file()])
         base = path
     elif has_magic(source):
         anchor = Path(path.anchor)
@@ -117,8 +151,10 @@ def _local(source: str, finder: _Finder) -> Iterator[Source]:
         raise InputError(f"{source}: neither a file nor a folder", "Pipe it in and read from '-'.")
     else:
         raise InputError(f"{source}: no such file or folder", "Check the path.")
-    for file in files:
-        yield from finder.one_of_many(file.relative_to(base).as_posix(), _file_opener(file))
+    named: dict[str, Opener] = {file.relative_to(base).as_posix(): file_tape(file) for file in files}
+    for name, opener in named.items():
+        if only is None or name in only:
+            yield from finder.one_of_many(name, opener, named)
 
 
 def _fixed_part(pattern: Path) -> Path:
@@ -132,24 +168,12 @@ def _fixed_part(pattern: Path) -> Path:
 
 
 def _remote(url: str, finder: _Finder, options: Mapping[str, str]) -> Iterator[Source]:
-    objects = remote.objects_below(url, options)
-    for name, opener in objects:
+    objects = dict(remote.objects_below(url, options))
+    for name, opener in objects.items():
         if len(objects) == 1:
             yield from finder.lone(name, opener)
         else:
-            yield from finder.one_of_many(name, opener)
-
-
-def _file_opener(path: Path) -> Opener:
-    def opener() -> BinaryIO:
-        try:
-            return path.open("rb")
-        except OSError as error:
-            raise InputError(
-                f"{path}: {error.strerror}", "Check that it is there and may be read."
-            ) from error
-
-    return opener
+            yield from finder.one_of_many(name, opener, objects)
 
 
 class _Spool:
@@ -161,9 +185,13 @@ class _Spool:
         while block := stream.read(policy.sniff_bytes):
             self._file.write(block)
 
-    def __call__(self) -> BinaryIO:
+    def tape(self) -> Tape:
+        """What was read, as a file."""
+        return Tape(self._opened, self._file.seek(0, io.SEEK_END))
+
+    def _opened(self, moved: Moved) -> BinaryIO:
         self._file.seek(0)
-        return cast(BinaryIO, unpack.Kept(cast(BinaryIO, self._file), self))
+        return cast(BinaryIO, unpack.Kept(cast(BinaryIO, self._file), self, moved))
 
 
 class _Finder:
@@ -173,12 +201,13 @@ class _Finder:
         self._policy = policy
         self._reader = reader
         self._on_skip = on_skip
+        self._companions = Companions(policy)
 
     def lone(self, name: str, opener: Opener) -> Iterator[Source]:
         """Sources of the one file that was asked for: it must be readable."""
         members = self._members(name, opener)
         if members is not None:
-            yield from self._many(members)
+            yield from self._many(members, dict(members))
             return
         unpacked = unpack.opener_of(name, opener, self._policy)
         try:
@@ -190,19 +219,19 @@ class _Finder:
             raise InputError(f"{name}: of no known format", _formats_remedy())
         yield Source(name, reader, unpacked)
 
-    def one_of_many(self, name: str, opener: Opener) -> Iterator[Source]:
-        """Sources of a file that was found: passed over if nobody reads it."""
+    def one_of_many(self, name: str, opener: Opener, found: Mapping[str, Opener]) -> Iterator[Source]:
+        """Sources of a file that was found among others: passed over if nobody reads it."""
         try:
             members = self._members(name, opener)
         except unpack.DamagedError as error:
             yield self._broken(name, error)
             return
         if members is not None:
-            yield from self._many(members)
+            yield from self._many(members, dict(members))
             return
-        yield from self._many([(name, unpack.opener_of(name, opener, self._policy))])
+        yield from self._many([(name, unpack.opener_of(name, opener, self._policy))], found)
 
-    def _many(self, files: list[tuple[str, Opener]]) -> Iterator[Source]:
+    def _many(self, files: list[tuple[str, Opener]], found: Mapping[str, Opener]) -> Iterator[Source]:
         for name, opener in files:
             try:
                 told = self._told(name, opener)
@@ -211,11 +240,11 @@ class _Finder:
                 continue
             reader = told if self._reader is None else self._reader
             if told is None:
-                self._on_skip(name, "of no known format")
+                self._on_skip(name, _why_skipped(name))
             elif told is not reader and self._reader is not None:
                 self._on_skip(name, f"looks like {told.name}, not {self._reader.name}")
             elif reader is not None:
-                yield Source(name, reader, opener)
+                yield Source(name, self._companions.told(reader, name, found), opener)
 
     def _broken(self, name: str, error: unpack.DamagedError) -> Source:
         """A source of which nothing can be told or read, so that its reading says why."""

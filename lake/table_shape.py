@@ -130,3 +130,12 @@ def remedy_of(drifts: Iterable[Drift]) -> str:
     if any(drift.unknown for drift in found):
         return "A newer slowwave made it: update slowwave. Nothing was changed."
     return "Run slowwave migrate on this lake; it adds what is missing and changes no row."
+
+
+def configuration(table: Table) -> dict[str, str]:
+    """Properties of a table of this version; ``lake.migrations`` gives them to older ones."""
+    return {
+        "delta.dataSkippingStatsColumns": ",".join(table.statistics_columns),
+        "delta.logRetentionDuration": "interval 30 days",
+        "delta.setTransactionRetentionDuration": "interval 1 days",
+    }

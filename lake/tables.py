@@ -8,7 +8,7 @@ Free text of an encrypted lake is sealed before it is written and opened as it i
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 import polars as pl
@@ -16,14 +16,16 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lake.commits import retried, sync_log, write_commit
-from lake.data_files import data_file_sizes, in_partitions, require_whole, scan_files
+from lake.data_files import in_partitions, require_whole, scan_files
 from lake.faults import wrapped
+from lake.known_states import Opened, newest
 from lake.lake import Lake
-from lake.log_entries import arrived, read_commit
-from lake.opened import forget, held_open, open_table, sizes_of
-from lake.parts import removal, remove_parts, write_parts
+from lake.log_entries import arrived, read_commit, undone
+from lake.opened import forget, held_open, open_table
+from lake.parts import removal, remove_parts
 from lake.storage import make_directory
-from lake.table_shape import drift_of, require_readable, require_writable
+from lake.table_shape import configuration, drift_of, require_readable, require_writable
+from lake.written import has_sealed, written
 from transforms.errors import BusyError, LakeError, SlowwaveError
 from transforms.schemas import Table
 
@@ -59,15 +61,6 @@ def create_table(lake: Lake, table: Table) -> DeltaTable:
     return retried(make, f"creating table {table.name}")
 
 
-def configuration(table: Table) -> dict[str, str]:
-    """Properties of a table of this version; ``lake.migrations`` gives them to older ones."""
-    return {
-        "delta.dataSkippingStatsColumns": ",".join(table.statistics_columns),
-        "delta.logRetentionDuration": "interval 30 days",
-        "delta.setTransactionRetentionDuration": "interval 1 days",
-    }
-
-
 def version(lake: Lake, table: Table) -> int:
     """The table's version, -1 before its first row."""
     return -1 if (state := open_table(lake, table)) is None else state.version()
@@ -88,14 +81,14 @@ def append(lake: Lake, table: Table, frame: pl.DataFrame) -> None:
     """
     if frame.is_empty():
         return
-    _commit(lake, table, frame, f"appending to {table.name}")
+    _commit(lake, table, [frame], f"appending to {table.name}")
 
 
 def rewrite(
     lake: Lake,
     table: Table,
     files: Collection[str],
-    frame: pl.DataFrame,
+    frame: pl.DataFrame | Iterable[pl.DataFrame],
     *,
     as_stored: bool = False,
     is_merge: bool = False,
@@ -106,7 +99,7 @@ def rewrite(
         lake: Where.
         table: Which; the frame must conform to it.
         files: Data files (as ``data_files`` names them) that go.
-        frame: All rows that shall remain of them.
+        frame: All rows that shall remain of them; or some at a time, each written before the next are made.
         as_stored: The rows were scanned ``as_stored``: what is sealed in them is written as it is.
         is_merge: They are the very rows of the files, which ``lake.log_entries`` then knows for old.
 
@@ -115,24 +108,26 @@ def rewrite(
         BusyError: Other writers won every attempt, or one of the files is gone.
         LakeError: As ``append``.
     """
-    _commit(lake, table, frame, f"rewriting {table.name}", files, is_sealed=as_stored, is_merge=is_merge)
+    frames = [frame] if isinstance(frame, pl.DataFrame) else frame
+    _commit(lake, table, frames, f"rewriting {table.name}", files, is_sealed=as_stored, is_merge=is_merge)
 
 
 def _commit(
     lake: Lake,
     table: Table,
-    frame: pl.DataFrame,
+    frames: Iterable[pl.DataFrame],
     where: str,
     instead_of: Collection[str] = (),
     *,
     is_sealed: bool = False,
     is_merge: bool = False,
 ) -> None:
-    rows = _to_store(lake, table, frame, is_sealed=is_sealed)
-    forget(lake, table)
-    create_table(lake, table)
+    def prepare() -> None:
+        forget(lake, table)
+        create_table(lake, table)
+
+    actions = written(lake, table, frames, prepare, instead_of if is_merge else None, is_sealed=is_sealed)
     removals = [removal(name, is_merge=is_merge) for name in sorted(instead_of)]
-    actions = write_parts(lake, table, rows, merged=instead_of if is_merge else None)
     # Named, so that an attempt which was committed but reported as failed is not written again.
     batch_id = secrets.token_hex(16)
 
@@ -140,9 +135,9 @@ def _commit(
         return state.transaction_version(batch_id) is not None
 
     def commit() -> None:
-        state = DeltaTable(lake.table_uri(table))
+        state = newest(lake.table_uri(table)) if lake.is_local else Opened(lake.table_uri(table))
         if not is_committed(state):
-            if instead_of and not data_file_sizes(state).keys() >= set(instead_of):
+            if instead_of and not state.sizes.keys() >= set(instead_of):
                 raise BusyError(f"{where}: another writer took the files out", "Run again.")
             write_commit(state, table, [*actions, *removals], batch_id)
 
@@ -155,26 +150,6 @@ def _commit(
     finally:
         forget(lake, table)
     sync_log(lake, table)
-
-
-def _to_store(lake: Lake, table: Table, frame: pl.DataFrame, *, is_sealed: bool) -> pl.DataFrame:
-    """The rows in the table's order, sealed where they have to be.
-
-    Raises:
-        LakeError: The lake is one as of the past.
-    """
-    if lake.pins:
-        raise LakeError("a lake as of the past is read only", "Write to the lake as it is now.")
-    rows = table.conform(frame).sort([*table.partition_by, *table.sort_by])
-    if is_sealed or not _has_sealed(lake, table):
-        return rows
-    from lake.crypto.frames import seal  # only where a lake is encrypted
-
-    return seal(lake, table, rows)
-
-
-def _has_sealed(lake: Lake, table: Table) -> bool:
-    return lake.encryption is not None and bool(table.free_text)
 
 
 def _holds(lake: Lake, table: Table, condition: Callable[[DeltaTable], bool]) -> bool:
@@ -217,9 +192,9 @@ def scan(
         return table.empty().lazy()
     drift = drift_of(table, state)
     require_readable(drift)
-    is_opened = _has_sealed(lake, table) and not as_stored
+    is_opened = has_sealed(lake, table) and not as_stored
     if lake.is_local or files is not None or is_opened or drift.lacking:
-        sizes = sizes_of(lake, table, state)
+        sizes = state.sizes
         wanted = in_partitions(sorted(sizes if files is None else files), buckets, months)
         require_whole(lake, table, wanted, sizes)
         frame = scan_files(lake, table, wanted)
@@ -244,15 +219,21 @@ def data_files(
     Raises:
         LakeError: The version is no longer in the log.
     """
-    state = open_table(lake, table) if at_version is None else _at_version(lake, table, at_version)
+    state = open_table(lake, table)
     if state is None:
         return frozenset()
-    return frozenset(in_partitions(list(data_file_sizes(state)), buckets, None))
+    names = state.sizes if at_version is None else _at_version(lake, table, state, at_version)
+    return frozenset(in_partitions(list(names), buckets, None))
 
 
-def _at_version(lake: Lake, table: Table, at_version: int) -> DeltaTable:
+def _at_version(lake: Lake, table: Table, state: Opened, at_version: int) -> Collection[str]:
+    """Data files of a version: from the commits since, where those are few, else from the log anew."""
+    if 0 <= at_version <= state.version():
+        names = undone(lake.storage, table, state.sizes, range(at_version + 1, state.version() + 1))
+        if names is not None:
+            return names
     try:
-        return DeltaTable(lake.table_uri(table), version=at_version)
+        return Opened(lake.table_uri(table), version=at_version).sizes
     except (DeltaError, OSError) as error:
         raise LakeError(
             f"table {table.name} has no version {at_version} any more", "Run without a starting version."
@@ -289,4 +270,4 @@ def added_files(lake: Lake, table: Table, since_version: int, due: Collection[st
 def size_bytes(lake: Lake, table: Table) -> int:
     """Bytes of the data files that make up the table now."""
     state = open_table(lake, table)
-    return 0 if state is None else sum(data_file_sizes(state).values())
+    return 0 if state is None else sum(state.sizes.values())

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from lake.tapes import BUFFER_BYTES, Moved, Tape
 from transforms.errors import InputError
 from transforms.policy import IngestPolicy
 
@@ -54,13 +55,31 @@ def opener_of(name: str, opener: Opener, policy: IngestPolicy) -> Opener:
     else:
         return opener
 
-    def unpacked() -> BinaryIO:
-        packed = _Counted(opener())
-        return _buffered(
-            _Guarded(name, unpacker(cast(BinaryIO, packed)), lambda: packed.count, policy, packed)
-        )
+    return _Unpacked(name, opener, unpacker, policy)
 
-    return unpacked
+
+class _Unpacked:
+    """Opens a packed file as the bytes inside."""
+
+    def __init__(
+        self, name: str, opener: Opener, unpacker: Callable[[BinaryIO], BinaryIO], policy: IngestPolicy
+    ) -> None:
+        self._name, self._opener, self._unpacker, self._policy = name, opener, unpacker, policy
+
+    @property
+    def tape(self) -> Tape | None:
+        """The file as it lies."""
+        return tape_of(self._opener)
+
+    def __call__(self) -> BinaryIO:
+        packed = _Counted(self._opener())
+        inner = self._unpacker(cast(BinaryIO, packed))
+        return _buffered(_Guarded(self._name, inner, lambda: packed.count, self._policy, packed), self)
+
+
+def tape_of(opener: Opener) -> Tape | None:
+    """The file as it lies that an opener leads to."""
+    return cast("Tape | None", getattr(opener, "tape", None))
 
 
 def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[str, Opener]]:
@@ -78,7 +97,7 @@ def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[s
     def member(info: zipfile.ZipInfo) -> Opener:
         label = f"{name}/{info.filename}"
 
-        def open_member() -> BinaryIO:
+        def open_member(moved: Moved) -> BinaryIO:
             outer = opener()
             try:
                 packed = zipfile.ZipFile(outer).open(info)  # noqa: SIM115 - closed by the guard
@@ -86,9 +105,11 @@ def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[s
                 outer.close()
                 raise DamagedError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
             size = info.compress_size
-            return _buffered(_Guarded(label, cast(BinaryIO, packed), lambda: size, policy, outer))
+            inner = _Guarded(label, cast(BinaryIO, packed), lambda: size, policy, outer, moved)
+            return _buffered(inner, tape)
 
-        return opener_of(label, open_member, policy)
+        tape = Tape(open_member, info.file_size)
+        return opener_of(label, tape, policy)
 
     ordered = sorted(infos, key=lambda info: info.filename)
     return [(f"{name}/{info.filename}", member(info)) for info in ordered]
@@ -104,12 +125,20 @@ def _unzstd(stream: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
 
 
-def _buffered(raw: io.RawIOBase) -> BinaryIO:
-    return cast(BinaryIO, _Buffered(raw, buffer_size=1 << 20))
+def _buffered(raw: io.RawIOBase, opener: Opener) -> BinaryIO:
+    return cast(BinaryIO, _Buffered(raw, opener))
 
 
 class _Buffered(io.BufferedReader):
     """A buffered reader that gives out what stands before a break, and fails with the read after it."""
+
+    def __init__(self, raw: io.RawIOBase, opener: Opener) -> None:
+        super().__init__(raw, buffer_size=BUFFER_BYTES)
+        self._opener = opener
+
+    def again(self) -> BinaryIO:
+        """See ``transforms.readers.accounts.Repeatable``."""
+        return self._opener()
 
     def read(self, size: int | None = -1, /) -> bytes:
         """As ``BufferedReader.read``; shorter where the data breaks off."""
@@ -133,10 +162,11 @@ class _Buffered(io.BufferedReader):
 class Kept(io.RawIOBase):
     """A view of a stream that stays open when the view is closed."""
 
-    def __init__(self, stream: BinaryIO, owner: object) -> None:
-        """View a stream, keeping its owner alive."""
+    def __init__(self, stream: BinaryIO, owner: object, moved: Moved) -> None:
+        """View a stream, keeping its owner alive; told how far it is read."""
         super().__init__()
         self._stream = stream
+        self._moved = moved
         self._owner = owner  # which would close the stream if nobody held it
 
     def readable(self) -> bool:
@@ -160,6 +190,7 @@ class Kept(io.RawIOBase):
         """Read into a buffer."""
         view = memoryview(buffer)
         block = self._stream.read(len(view))
+        self._moved(self._stream.tell())
         view[: len(block)] = block
         return len(block)
 
@@ -200,10 +231,12 @@ class _Guarded(io.RawIOBase):
         packed_bytes: Callable[[], int],
         policy: IngestPolicy,
         outer: object,
+        moved: Moved | None = None,
     ) -> None:
         super().__init__()
         self._name = name
         self._stream = stream
+        self._moved = moved
         self._packed_bytes = packed_bytes
         self._policy = policy
         self._outer = outer
@@ -229,6 +262,8 @@ class _Guarded(io.RawIOBase):
                 f"{self._name}: unpacks to more than {self._policy.max_expansion_ratio} times its size",
                 "If it is no bomb, unpack it yourself or raise ingest.max_expansion_ratio.",
             )
+        if self._moved is not None:
+            self._moved(self._count)
         view[: len(block)] = block
         return len(block)
 

@@ -7,7 +7,7 @@ from deltalake import DeltaTable, PostCommitHookProperties
 from lake import tables
 from lake.commits import retried
 from lake.lake import Lake
-from lake.opened import forget, open_table, sizes_of
+from lake.opened import forget, open_table
 from transforms.merging import DataFile, merges
 from transforms.policy_upkeep import UpkeepPolicy
 from transforms.schemas import Table
@@ -37,7 +37,7 @@ def merge(lake: Lake, table: Table, policy: UpkeepPolicy, *, most: int | None = 
     state = open_table(lake, table)
     if state is None:
         return 0
-    files = [DataFile(name, size) for name, size in sizes_of(lake, table, state).items()]
+    files = [DataFile(name, size) for name, size in state.sizes.items()]
     groups = merges(files, policy, policy.partition_files if most is None else most)
     waiting: list[str] = []
     gone = held = 0

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from lake import tables
+from lake.faults import wrapped
 from lake.lake import Lake
+from lake.plain_vectors import vectors_at
 from lake.row_counts import row_counts
 from transforms.schemas import VECTORS
 
+_BATCH_ROWS = 8_192
+"""Vectors decoded at once, about 1 KB each."""
+_SPARSE = 4
+"""With fewer than one row in so many wanted, these are taken on their own; more of them by decoding all."""
 
-def vectors_of(lake: Lake, buckets: Collection[int], space: str, texts: pl.DataFrame) -> pl.DataFrame:
+
+def vectors_of(
+    lake: Lake,
+    buckets: Collection[int],
+    space: str,
+    texts: pl.DataFrame,
+    among: Collection[str] | None = None,
+) -> pl.DataFrame:
     """Vectors of one space that texts have.
 
     Vectors are read only from files that hold a wanted one; to look through hashes takes a hundredth of
@@ -23,34 +40,59 @@ def vectors_of(lake: Lake, buckets: Collection[int], space: str, texts: pl.DataF
         buckets: Tenant buckets of the texts.
         space: Vector space.
         texts: A column ``text_hash``.
+        among: Look into these data files only; None: into all of the buckets.
 
     Returns:
         ``text_hash`` and ``vector``, each hash once; a text without a vector is missing.
     """
     wanted = texts["text_hash"].unique()
     with tables.held_open(is_shared=True):
-        files = _files(lake, buckets, space, wanted)
-        if not files:
+        names = sorted(tables.data_files(lake, VECTORS, buckets=buckets) if among is None else among)
+        if not names or wanted.is_empty():
             return VECTORS.empty().select("text_hash", "vector")
-        rows = tables.scan(lake, VECTORS, files=files).filter(_is_wanted(space, wanted))
-        found = rows.select("text_hash", "vector").collect(engine="streaming")
-    return found.unique("text_hash")
+        counts = row_counts(lake, VECTORS)
+        if not lake.is_local or any(counts.get(name) is None for name in names):
+            rows = tables.scan(lake, VECTORS, files=names).filter(_is_wanted(space, wanted))
+            return rows.select("text_hash", "vector").collect(engine="streaming").unique("text_hash")
+        ends = np.cumsum([counts[name] or 0 for name in names])
+        found = _found(lake, names, space, wanted)
+    return _with_vectors(lake, names, ends, found)
 
 
-def _files(lake: Lake, buckets: Collection[int], space: str, wanted: pl.Series) -> list[str]:
-    """Data files that hold a wanted vector."""
-    names = sorted(tables.data_files(lake, VECTORS, buckets=buckets))
-    if not names or wanted.is_empty():
-        return []
-    counts = row_counts(lake, VECTORS)
-    if any(counts.get(name) is None for name in names):
-        return names
-    # Rows come in the order of the files, so that the number of a row tells its file.
-    ends = pl.Series([counts[name] for name in names], dtype=pl.UInt32).cum_sum()
+def _found(lake: Lake, names: list[str], space: str, wanted: pl.Series) -> pl.DataFrame:
+    """``row``, counted over all of the files, and ``text_hash`` of the wanted texts, each once."""
     rows = tables.scan(lake, VECTORS, files=names).select("text_hash", "model_key").with_row_index("row")
-    found = rows.filter(_is_wanted(space, wanted)).select("row").collect(engine="streaming")["row"]
-    places = ends.search_sorted(found, side="right").unique()
-    return [names[place] for place in places.sort()]
+    found = rows.filter(_is_wanted(space, wanted)).select("row", "text_hash").collect(engine="streaming")
+    return found.sort("row").unique("text_hash", keep="first", maintain_order=True)
+
+
+def _with_vectors(lake: Lake, names: list[str], ends: NDArray[np.int64], found: pl.DataFrame) -> pl.DataFrame:
+    """``text_hash`` and ``vector`` of rows, in their order. Rows come in the order of the files."""
+    rows = found["row"].to_numpy().astype(np.int64)
+    parts = [VECTORS.empty()["vector"]]
+    for name, end, begin in zip(names, ends.tolist(), [0, *ends.tolist()], strict=False):
+        low, high = np.searchsorted(rows, [begin, end])
+        if high > low:
+            path = f"{lake.table_uri(VECTORS)}/{name}"
+            with wrapped(f"reading {path}"):
+                is_sparse = (high - low) * _SPARSE < end - begin
+                parts += _taken(path, rows[low:high] - begin, is_sparse=is_sparse)
+    return found.select("text_hash", vector=pl.concat(parts))
+
+
+def _taken(path: str, rows: NDArray[np.int64], *, is_sparse: bool) -> Iterator[pl.Series]:
+    """Vectors of rows of a file."""
+    plain = vectors_at(path, rows) if is_sparse else None
+    if plain is not None:
+        yield pl.Series("vector", plain.ravel()).reshape(plain.shape).arr.to_list()
+        return
+    begin = 0  # Not by Polars, which takes half as long again for lists.
+    with pq.ParquetFile(path, memory_map=True) as file:
+        for batch in file.iter_batches(_BATCH_ROWS, columns=["vector"], use_threads=False):
+            low, high = np.searchsorted(rows, [begin, begin + batch.num_rows])
+            if high > low:
+                yield pl.Series("vector", batch["vector"].take(pa.array(rows[low:high] - begin)))
+            begin += batch.num_rows
 
 
 def _is_wanted(space: str, wanted: pl.Series) -> pl.Expr:

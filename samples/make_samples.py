@@ -148,7 +148,7 @@ def malformed_lines() -> bytes:
         line("bad-1969", "A clock that was never set.", "1969-12-31T23:59:59Z"),
         line("bad-2999", "A message from far ahead.", "2999-01-01T00:00:00Z"),
         line("bad-twin", "The canteen closes at two on Fridays.", at.format(2)),
-        line("bad-twin", "The canteen closes at three on Fridays.", at.format(3)),
+        line("bad-twin", "The canteen closes at three on Fridays.", at.format(2)),
         line("bad-empty", None, at.format(4)),
         json.dumps(lost),
         '["not", "an", "object"]',

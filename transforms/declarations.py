@@ -82,10 +82,18 @@ class Table:
 
     def empty(self) -> pl.DataFrame:
         """A frame of no rows in this table's schema."""
+        return self._empty.clone()
+
+    @cached_property
+    def _empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema=self.polars)
 
     def arrow(self) -> pa.Schema:
         """Arrow schema with plain (not view) types and declared nullability."""
+        return self._arrow
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
         import pyarrow as pa
 
         plain = {pa.string_view(): pa.string(), pa.large_string(): pa.string()}

@@ -24,8 +24,8 @@ from transforms.declarations import (
 )
 
 OPERATIONS = ("ADD", "UPDATE", "DELETE", "NOOP")
-CLAIM_SOURCES = ("inferred", "consolidated", "tool_result", "user_said")
-"""Where a claim comes from, weakest first."""
+CLAIM_SOURCES = ("inferred", "consolidated", "tool_result", "imported", "user_said")
+"""Where a claim comes from, weakest first; imported: from the export of another memory store."""
 POLARITIES = ("positive", "negative")
 SENTIMENTS = ("negative", "neutral", "positive", "mixed")
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from transforms.claims.build import CANDIDATES, REFUSED, build
-from transforms.claims.corrections import corrected, without_corrections
+from transforms.claims.told import to_be_read, told
 from transforms.model_json import salvage_items
 from transforms.model_prompts import PROMPT_VERSION
 from transforms.model_requests import Model, ModelAnswer
@@ -66,10 +66,10 @@ def extract_with(model: Model, episodes: pl.DataFrame, policy: Policy, count: Co
     Raises:
         EndpointError: The model cannot be reached or refuses every request.
     """
-    requests = claim_requests(without_corrections(episodes), policy.claims, count)
+    requests = claim_requests(to_be_read(episodes), policy.claims, count)
     answers = model.ask([made.request for made in requests])
     found, refused, pending = candidates(requests, answers)
-    found = pl.concat([found, corrected(episodes)])
+    found = pl.concat([found, told(episodes, policy)])
     built = build(found, episodes, extractor_of(model), policy)
     order = ["tenant_id", "episode_id", "span_start", "span_end", "predicate", "reason"]
     return Extracted(built.claims, pl.concat([built.refused, refused]).sort(order), pending)

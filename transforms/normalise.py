@@ -8,9 +8,10 @@ from datetime import datetime
 import polars as pl
 
 from transforms import ids
+from transforms.exported import restored
 from transforms.policy import Policy
 from transforms.redact import redact
-from transforms.schemas import EPISODES, INSTANT, REFUSALS, TEXTS
+from transforms.schemas import EPISODES, INSTANT, TEXTS
 from transforms.tagging import injection_reason, tag
 from transforms.validate import Defaults, as_refusals, clean, refuse
 
@@ -21,15 +22,21 @@ _SHOWN = ("content", "speaker", "tool_name", "failure_reason")
 """Texts of a row that a recall shows or acts on: none may carry an order."""
 RESTRICTED_KINDS = ("card", "government_id", "iban")
 """What a tenant of ``redact.keep_restricted_tenants`` keeps readable; credentials never are."""
-_TAG_BREAK = "\x1f"
 
 
 @dataclass(frozen=True)
 class Normalised:
-    """What became of a batch: ``schemas.EPISODES`` rows and ``schemas.REFUSALS`` rows."""
+    """What became of a batch.
+
+    Attributes:
+        episodes: ``schemas.EPISODES``.
+        refusals: ``schemas.REFUSALS``.
+        claimed: Ids of episodes that named theirs themselves, as rows of an export do.
+    """
 
     episodes: pl.DataFrame
     refusals: pl.DataFrame
+    claimed: pl.Series
 
 
 def normalise(
@@ -70,7 +77,8 @@ def normalise(
         ]
     )
     kept = tag(valid.filter(pl.col("reason").is_null()), policy)
-    return Normalised(_named(kept, source, policy, as_of, buckets), refused)
+    episodes = restored(_named(kept, source, policy, as_of, buckets), kept["exported"])
+    return Normalised(episodes, refused, episodes["episode_id"].filter(kept["exported"].is_not_null()))
 
 
 def _injection_reasons(frame: pl.DataFrame) -> pl.Series:
@@ -181,47 +189,3 @@ def content_hashes(frame: pl.DataFrame) -> pl.Series:
     if spaced.len():  # the replacement is dear, and most texts have single blanks only
         folded = folded.scatter(spaced, folded.gather(spaced).str.replace_all(r"\s+", " "))
     return ids.row_ids(frame.select("tenant_id").with_columns(folded=folded), "tenant_id", "folded")
-
-
-def split_new(episodes: pl.DataFrame, held: pl.DataFrame) -> tuple[pl.DataFrame, int, pl.DataFrame]:
-    """Which rows are new, how many are held already, and which contradict what is held.
-
-    Args:
-        episodes: Candidates (``schemas.EPISODES``), in any order.
-        held: ``episode_id`` and ``content_hash`` of rows in the lake with the same ids.
-
-    Returns:
-        New rows, the count of duplicates, and refusals (``schemas.REFUSALS``) of rows whose id is
-        taken by another text. Among candidates of one id the earliest event, then the least hash,
-        then the least of everything else wins, so the order of the rows decides nothing.
-    """
-    known = held.rename({"content_hash": "held_hash"}).select("episode_id", "held_hash").unique("episode_id")
-    repeated = episodes["episode_id"].is_duplicated()
-    several = _in_total_order(episodes.filter(repeated)) if repeated.any() else episodes.clear()
-    marked = pl.concat([episodes.filter(~repeated), several]).join(
-        known, on="episode_id", how="left", maintain_order="left"
-    )
-    owner = pl.coalesce("held_hash", pl.col("content_hash").first().over("episode_id"))
-    is_clash = pl.col("content_hash") != owner
-    is_fresh = pl.col("episode_id").is_first_distinct() & pl.col("held_hash").is_null()
-    marked = marked.with_columns(is_clash=is_clash, is_fresh=is_fresh)
-    clash = marked.filter("is_clash")
-    fresh = marked.filter("is_fresh").select(EPISODES.names)
-    return fresh, episodes.height - fresh.height - clash.height, _clashes(clash)
-
-
-def _in_total_order(episodes: pl.DataFrame) -> pl.DataFrame:
-    first = ["episode_id", "event_at", "content_hash", "content"]
-    lists = [name for name, dtype in EPISODES.polars.items() if dtype == TEXTS]
-    plain = [n for n in EPISODES.names if n not in (*first, *lists, "source_file", "source_line")]
-    texts = [pl.col(name).list.join(_TAG_BREAK) for name in lists]
-    return episodes.sort(*first, *plain, *texts, "source_file", "source_line")
-
-
-def _clashes(clash: pl.DataFrame) -> pl.DataFrame:
-    shown = ["tenant_id", "user_id", "agent_id", "session_id", "role", "content", "event_at", "metadata"]
-    return clash.with_columns(
-        reason=pl.lit("duplicate_id"),
-        detail=pl.lit("Another row with this id and another text is held already."),
-        raw=pl.struct(shown).struct.json_encode(),
-    ).select(REFUSALS.names)

@@ -328,5 +328,18 @@ PREDICATES: tuple[Predicate, ...] = (
     ),
 )
 
+REMEMBERED = Predicate(
+    "remembered",
+    "memory",
+    "a memory of another store, in its words; aspect says which, so that its next version replaces it",
+    True,
+    "{object}",
+    "Not so: {object}",
+    has_aspect=True,
+)
+"""Of imported memories alone: no rule reads it, and no model may claim it."""
+
 BY_NAME: dict[str, Predicate] = {p.name: p for p in PREDICATES}
-SINGLE_VALUED: tuple[str, ...] = tuple(p.name for p in PREDICATES if p.is_single_valued)
+"""What may be read from words."""
+ALL_BY_NAME: dict[str, Predicate] = {**BY_NAME, REMEMBERED.name: REMEMBERED}
+SINGLE_VALUED: tuple[str, ...] = tuple(p.name for p in ALL_BY_NAME.values() if p.is_single_valued)

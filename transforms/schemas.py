@@ -105,7 +105,7 @@ EPISODES = Table(
         Column("importance", pl.Float32, "0 to 1"),
         Column("sensitivity", pl.String, "How private", allowed=SENSITIVITIES),
         Column("redactions", TEXTS, "Kinds of secrets and PII found; taken out unless the policy keeps them"),
-        Column("is_injected", pl.Boolean, "Recalled or injected context; never extracted from"),
+        Column("is_injected", pl.Boolean, "Recalled, injected or imported context: not read, not served"),
         Column("trust", pl.Float32, "0 to 1: user 1.0, assistant 0.7, tool and web 0.4"),
         Column("source", pl.String, "Input format"),
         free_text("source_file", "File name it came from", is_nullable=True),
@@ -268,6 +268,7 @@ DRAFTS = Table(
         Column("metadata", pl.String, "JSON of unknown fields", is_nullable=True),
         Column("source_file", pl.String, "File name", is_nullable=True),
         Column("source_line", pl.Int64, "Line or item number, from 1", is_nullable=True),
+        Column("exported", pl.String, "JSON of the episode that an export has it from", is_nullable=True),
     ),
     key=(),
 )

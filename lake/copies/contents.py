@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from lake import landing, recall_segments
-from lake.data_files import data_file_sizes
 from lake.faults import storage_fault
 from lake.index_record import POINTER, Pointer, read_pointer
+from lake.known_states import Opened
 from lake.lake import RECORD, Lake
 from lake.online import working_file
 from lake.segments import OPEN, SEALED
@@ -90,7 +89,7 @@ def _add_table(lake: Lake, table: Table, as_of: datetime | None, found: Contents
         return
     prefix = f"tables/{table.name}"
     held = {e.key.removeprefix(f"{prefix}/"): e.size_bytes for e in lake.storage.entries(prefix)}
-    files = data_file_sizes(state)
+    files = state.sizes
     lost = sorted(set(files) - set(held))
     if lost:
         raise HistoryError(
@@ -104,9 +103,9 @@ def _add_table(lake: Lake, table: Table, as_of: datetime | None, found: Contents
     found.sizes |= {f"{prefix}/{name}": size for name, size in (named | log).items()}
 
 
-def _opened(lake: Lake, table: Table, as_of: datetime | None) -> DeltaTable | None:
+def _opened(lake: Lake, table: Table, as_of: datetime | None) -> Opened | None:
     try:
-        state = DeltaTable(lake.table_uri(table))
+        state = Opened(lake.table_uri(table))
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:

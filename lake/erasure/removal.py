@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from lake import tables
-from lake.data_files import data_file_sizes, in_partitions
+from lake.data_files import in_partitions
 from lake.lake import Lake
 from transforms.schemas import Table
 
@@ -47,7 +47,7 @@ class Found:
 def files_of(lake: Lake, table: Table, buckets: Collection[int] | None) -> dict[str, int]:
     """Bytes of the table's data files in some buckets, by name."""
     state = tables.open_table(lake, table)
-    sizes = {} if state is None else data_file_sizes(state)
+    sizes = {} if state is None else state.sizes
     wanted = buckets if "tenant_bucket" in table.partition_by else None
     return {name: sizes[name] for name in in_partitions(sorted(sizes), wanted, None)}
 

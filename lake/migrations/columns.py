@@ -12,8 +12,7 @@ from deltalake import DeltaTable
 from lake.commits import retried, sync_log
 from lake.lake import Lake
 from lake.opened import forget, open_table
-from lake.table_shape import Drift, declared, drift_of, remedy_of
-from lake.tables import configuration
+from lake.table_shape import Drift, configuration, declared, drift_of, remedy_of
 from transforms.errors import LakeError
 from transforms.schemas import STORED, Table
 

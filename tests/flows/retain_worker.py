@@ -57,7 +57,7 @@ def child(uri: str, number: int, as_of: datetime) -> NoReturn:
         fuse.wrap(storage.LocalStorage, name)
     job = Job(open_lake(uri), Policy(), as_of, lambda: sys.exit("retain asked for a model"))
     if len(sys.argv) > 2:
-        payload = {"bucket": int(sys.argv[2]), "run_id": RUN_ID, "looked_at": None, "basis": None}
+        payload = {"buckets": [int(sys.argv[2])], "run_id": RUN_ID, "looked_at": None, "bases": {}}
         retain_units.retain_unit(job, payload)
     else:
         retain.run_retain(job)

@@ -117,7 +117,7 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
     scope = {"--tenant", "--user", "--agent", "--session"}
     engine = {"--engine", "--workers", "--scheduler"}
     wanted = {
-        "ingest": scope | engine | {"--format", "--timezone", "--explain"},
+        "ingest": scope | engine | {"--format", "--timezone", "--explain", "--watch"},
         "embed": engine,
         "nightly": scope | engine | {"--no-publish", "--dry-run"},
         "consolidate": engine | {"--dry-run", "--complete"},

@@ -149,6 +149,7 @@ def test_no_text_commands_the_terminal() -> None:
         "sources": [{**source, "content": wild, "source_file": wild, "source_line": 1}],
         "source_count": 1,
         "built_on_it": {"procedures": [{"id": "d" * 32, "text": wild}]},
+        "versions": [],
     }
     shown = [
         chain_text(chain),
@@ -173,6 +174,7 @@ def test_a_chain_reads_from_the_row_to_the_words_and_its_end() -> None:
         **{key: [] for key in ("history", "claims", "ended_by", "decisions", "sources")},
         "source_count": 0,
         "built_on_it": {},
+        "versions": [],
     }
     assert chain_text(chain).splitlines() == [
         f"attempt {'a' * 32}: import: failure",

@@ -29,6 +29,7 @@ from tests.flows.lakes import AS_OF, content, files_below, ingest, job_on, row, 
 from tests.flows.measured import add_facts
 from tests.transforms.forgetting.plain import recall
 from transforms.errors import CheckError
+from transforms.floor import SHARES, Background
 from transforms.policy import Policy, PublishPolicy
 from transforms.schemas import EPISODES, FACTS, RECALLS
 from transforms.standing import Standing
@@ -396,3 +397,23 @@ def test_an_earlier_instant_is_built_whole(job: Job, tmp_path: Path) -> None:
     land(job, tmp_path, range(50, 52))
     earlier = replace(job, as_of=datetime.fromisoformat(live(job).as_of) - DAY)
     assert run_publish(earlier).detail["built"] == "whole"
+
+
+def test_how_near_unrelated_texts_come_is_measured_again_once_a_tenth_is_new(
+    job: Job, tmp_path: Path
+) -> None:
+    first = live(job)
+    assert (first.background, first.measured_at_rows) == ({}, 0)  # rows that are too few are looked at anew
+    known = Background("owners", 9, tuple(n / 100 for n in range(len(SHARES))), 0.5).as_dict()
+    told = replace(first, background={"latin": known}, checks={**first.checks, "background": "as it was"})
+    job.lake.storage.write(f"index/{first.generation}/manifest.json", told.dumps())
+    land(job, tmp_path, range(40, 42))
+    run_publish(job)
+    second = live(job)
+    assert second.measured()["latin"] == told.measured()["latin"]
+    assert second.checks["background"] == "as it was"
+    assert (second.measured_at_rows, second.appended_rows) == (0, 2)
+    land(job, tmp_path, range(42, 46))
+    run_publish(job)
+    third = live(job)
+    assert (third.background, third.measured_at_rows, third.appended_rows) == ({}, 6, 6)

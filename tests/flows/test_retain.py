@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -146,9 +146,10 @@ def test_a_month_that_is_due_as_a_whole_is_dropped_unread(
     seen = []
     real = tables.rewrite
 
-    def noted(lake: Any, table: Table, files: Any, frame: pl.DataFrame) -> None:
-        seen.append((table.name, len(files), frame.height))
-        real(lake, table, files, frame)
+    def noted(lake: Any, table: Table, files: Any, frames: Iterable[pl.DataFrame]) -> None:
+        held = list(frames)
+        seen.append((table.name, len(files), sum(frame.height for frame in held)))
+        real(lake, table, files, held)
 
     monkeypatch.setattr(tables, "rewrite", noted)
     run_retain(job)

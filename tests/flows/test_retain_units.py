@@ -22,7 +22,8 @@ from flows.job import Job
 from flows.retain import run_retain
 from flows.retain_journal import left
 from flows.retain_judged import judge
-from flows.retain_plan import Instructions, Part, plan_bucket
+from flows.retain_parts import Part
+from flows.retain_plan import Instructions, plan_bucket, plan_buckets
 from flows.retain_units import retain_unit
 from lake import tables, upkeep
 from lake.rights import audit, standing
@@ -78,8 +79,8 @@ def expected(made: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return state
 
 
-def unit(job: Job, bucket: int) -> dict[str, Any]:
-    payload = {"bucket": bucket, "run_id": RUN_ID, "looked_at": None, "basis": None}
+def unit(job: Job, *buckets: int) -> dict[str, Any]:
+    payload = {"buckets": list(buckets), "run_id": RUN_ID, "looked_at": None, "bases": {}}
     return retain_unit(job, payload)
 
 
@@ -185,7 +186,7 @@ def test_parts_of_a_bucket_come_to_the_verdicts_of_the_whole(tmp_path: Path) -> 
     job = replace(job, policy=policy, as_of=AS_OF + timedelta(days=40))
     told = Instructions(retain_state.instructions_of(job))
     whole = plan_bucket(job, told, 0)
-    parts = [plan_bucket(job, told, 0, Part(number, 3)) for number in range(3)]
+    parts = [plan_buckets(job, told, [0], Part(number, 3)) for number in range(3)]
     assert sum(part.rows for part in parts) == whole.rows
     assert sum(part.rows > 0 for part in parts) > 1
     for name, rows in whole.verdicts.items():
@@ -200,13 +201,13 @@ def test_parts_of_a_bucket_come_to_the_verdicts_of_the_whole(tmp_path: Path) -> 
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Buckets that are judged, as they are."""
     found: list[int] = []
-    real = retain_judged.plan_bucket
+    real = retain_judged.plan_buckets
 
-    def counted(job: Job, told: Instructions, bucket: int, *rest: Any) -> Any:
-        found.append(bucket)
-        return real(job, told, bucket, *rest)
+    def counted(job: Job, told: Instructions, buckets: list[int], *rest: Any) -> Any:
+        found.extend(buckets)
+        return real(job, told, buckets, *rest)
 
-    monkeypatch.setattr(retain_judged, "plan_bucket", counted)
+    monkeypatch.setattr(retain_judged, "plan_buckets", counted)
     return found
 
 
@@ -327,7 +328,7 @@ def test_a_broken_scoring_leaves_no_file(made: Path, tmp_path: Path) -> None:
 
 def test_a_bucket_keeps_only_what_goes(made: Path, tmp_path: Path) -> None:
     job = copied(made, tmp_path / "lake")
-    judged = judge(job, Instructions(retain_state.instructions_of(job)), 2)
+    judged = judge(job, Instructions(retain_state.instructions_of(job)), [2])[2]
     assert judged.plan is not None
     assert judged.plan.verdicts["episodes"]["reason"].unique().to_list() == ["expired"]
     assert judged.rows > judged.plan.verdicts["episodes"].height

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake import revisions, tables
+from lake import revisions, tables, written
 from lake.lake import Lake, init_lake
-from lake.revisions import Writer, changes, latest, lineage_of, newest, standing
+from lake.revisions import Writer, changes, latest, lineage_of, newest, newest_rows, standing
 from tests.lake.made import frame
 from transforms.errors import StorageError
 from transforms.schemas import FACTS, LINEAGE, TOPIC_MEMBERS
@@ -201,8 +201,28 @@ def test_a_full_disk_leaves_the_rewritten_files_as_they_were(
         raise StorageError("no space", "Free some.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(tables, "write_parts", full)
+        patched.setattr(written, "write_parts", full)
         with pytest.raises(StorageError):
             revisions.squeeze(lake, TOPIC_MEMBERS)
     assert held(lake) == {"a": "t3"}
     assert tables.scan(lake, TOPIC_MEMBERS).collect().height == 3
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 4), st.booleans())))
+def test_the_newest_rows_are_the_same_in_order_or_not(told: list[tuple[str, int, bool]]) -> None:
+    rows = [
+        {"episode_id": name, "topic_id": f"t{place}", "tenant_id": "acme", "owner": "user:ana",
+         "revision": revision, "is_removed": is_removed}
+        for place, (name, revision, is_removed) in enumerate(told)
+    ]  # fmt: skip
+    held = frame(TOPIC_MEMBERS, rows)
+    expected = newest(TOPIC_MEMBERS, held)
+    assert newest_rows(TOPIC_MEMBERS, held).sort("episode_id").equals(expected)
+
+
+def test_the_newest_rows_of_a_key_of_two_columns() -> None:
+    pairs = [("f1", "e1"), ("f1", "e2"), ("f1", "e1")]
+    rows = pl.DataFrame(pairs, schema=["derived_id", "source_id"], orient="row").with_columns(
+        revision=pl.Series([1, 1, 2], dtype=pl.Int32)
+    )
+    assert sorted(newest_rows(LINEAGE, rows).rows()) == [("f1", "e1", 2), ("f1", "e2", 1)]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +209,32 @@ def test_a_writer_that_never_wins_says_so_and_leaves_nothing(
         tables.append(lake, EPISODES, episodes(lake, "acme", ["one"]))
     assert names(lake) == []
     assert list(Path(lake.table_uri(EPISODES)).rglob("*.parquet")) == []
+
+
+def test_rows_can_be_rewritten_some_at_a_time_in_one_commit(lake: Lake) -> None:
+    for tenant in ("acme", "umbrella"):
+        tables.append(lake, EPISODES, episodes(lake, tenant, ["one", "two"]))
+    files, version = sorted(tables.data_files(lake, EPISODES)), tables.version(lake, EPISODES)
+    held = (tables.scan(lake, EPISODES, files=[name]).collect() for name in files)
+    tables.rewrite(lake, EPISODES, files, (rows.filter(pl.col("content") == "two") for rows in held))
+    assert names(lake) == ["two", "two"]
+    assert tables.version(lake, EPISODES) == version + 1
+    tables.rewrite(lake, EPISODES, sorted(tables.data_files(lake, EPISODES)), iter(()))
+    assert names(lake) == []
+
+
+def test_a_rewrite_that_breaks_off_between_its_rows_leaves_nothing(lake: Lake, tmp_path: Path) -> None:
+    tables.append(lake, EPISODES, episodes(lake, "acme", ["one", "two"]))
+    before = sorted(tmp_path.rglob("*.parquet"))
+
+    def broken() -> Iterator[pl.DataFrame]:
+        yield episodes(lake, "acme", ["one"])
+        raise LakeError("lost bytes", "Restore them.")
+
+    with pytest.raises(LakeError, match="lost bytes"):
+        tables.rewrite(lake, EPISODES, sorted(tables.data_files(lake, EPISODES)), broken())
+    assert names(lake) == ["one", "two"]
+    assert sorted(tmp_path.rglob("*.parquet")) == before
 
 
 def test_a_failed_commit_leaves_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

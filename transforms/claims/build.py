@@ -18,7 +18,8 @@ from transforms.ids import row_ids
 from transforms.injection import injection_reason
 from transforms.owners import owner_expr
 from transforms.policy import Policy
-from transforms.predicates import BY_NAME, PREDICATES
+from transforms.predicates import BY_NAME, PREDICATES, REMEMBERED
+from transforms.readers.memory_store import FORMATS
 
 _CANDIDATE: dict[str, pl.DataType | type[pl.DataType]] = {
     "episode_id": pl.String,
@@ -53,6 +54,8 @@ REFUSED = pl.Schema(
 """One refused candidate a row; ``tenant_id`` is null where the episode is not among those given."""
 
 USER = "user"
+CORRECTION = "correction"
+"""``source`` of an episode that a correction made; nothing that is ingested can bear it."""
 SHORT_LIVED = ("transient", "session")
 """Tiers of what is not to be remembered beyond the session."""
 _SELF = ("user", "i", "me", "myself", "speaker", "users")
@@ -64,7 +67,7 @@ _EPISODE = (
     "retention_tier", "expires_at", "event_at", "ingested_at",
 )  # fmt: skip
 _HEALTH = tuple(p.name for p in PREDICATES if p.area == "health")
-_WITH_ASPECT = tuple(p.name for p in PREDICATES if p.has_aspect)
+_WITH_ASPECT = tuple(p.name for p in (*PREDICATES, REMEMBERED) if p.has_aspect)
 _TEXTS = ("subject", "predicate", "aspect", "object")
 _REFUSED_ORDER = ("tenant_id", "episode_id", "span_start", "span_end", "predicate", "reason")
 
@@ -125,7 +128,9 @@ def _completed(candidates: pl.DataFrame, episodes: pl.DataFrame, policy: Policy)
     tidy = candidates.select(pl.col(n).cast(t) for n, t in CANDIDATES.items()).with_columns(
         pl.col(n).fill_null("").str.replace_all(r"\s+", " ").str.strip_chars() for n in _TEXTS
     )
-    held = episodes.select(_EPISODE).join(tidy.select("episode_id").unique(), on="episode_id", how="semi")
+    held = episodes.select(*_EPISODE, origin="source").join(
+        tidy.select("episode_id").unique(), on="episode_id", how="semi"
+    )
     rows = tidy.join(held, on="episode_id", how="left", maintain_order="left")
     rows = rows.with_columns(owner=owner_expr())
     keys = pl.DataFrame([key_of(rows["subject"]), key_of(rows["speaker"].fill_null("")).alias("name")])
@@ -145,6 +150,7 @@ def _completed(candidates: pl.DataFrame, episodes: pl.DataFrame, policy: Policy)
         valid_from=pl.coalesce("valid_from", "event_at"),
         is_inferred=pl.col("is_inferred").fill_null(False),
         is_tool=is_tool(),
+        is_imported=pl.col("origin").is_in(FORMATS) & (pl.col("predicate") == REMEMBERED.name),
     )
     capped = pl.min_horizontal("confidence", pl.lit(policy.claims.max_tool_confidence))
     return rows.with_columns(
@@ -171,8 +177,13 @@ def _when(condition: pl.Expr, reason: str) -> pl.Expr:
 def _rules(policy: Policy) -> list[pl.Expr]:
     """Reasons to refuse, the first that holds counts."""
     limit = policy.claims.max_object_chars
+    is_imported = pl.col("is_imported").fill_null(False)
+    is_remembered = pl.col("predicate") == REMEMBERED.name
+    is_corrected = is_remembered & (pl.col("origin") == CORRECTION)
+    is_known = pl.col("predicate").is_in(list(BY_NAME)) | is_imported | is_corrected
+    longest = pl.when(is_remembered).then(policy.claims.max_statement_chars).otherwise(limit)
     is_user = (pl.col("role") == "user").fill_null(False) & ~pl.col("is_tool")
-    speaks_for_another = ~is_user & ~pl.col("is_tool")
+    speaks_for_another = ~is_user & ~pl.col("is_tool") & ~is_imported
     is_fine = pl.col("confidence").is_between(0, 1).fill_null(False) & ~pl.col("confidence").is_nan()
     inside = (
         (pl.col("span_start") >= 0)
@@ -182,9 +193,9 @@ def _rules(policy: Policy) -> list[pl.Expr]:
     return [
         _when(pl.col("tenant_id").is_null(), "unknown_episode"),
         _when(~pl.col("operation").is_in(("assert", "retract")).fill_null(False), "unknown_operation"),
-        _when(~pl.col("predicate").is_in(list(BY_NAME)), "unknown_predicate"),
+        _when(~is_known, "unknown_predicate"),
         _when(~pl.col("polarity").is_in(POLARITIES).fill_null(False), "unknown_polarity"),
-        _when(pl.col("is_injected"), "injected"),
+        _when(pl.col("is_injected") & ~is_imported, "injected"),
         _when(pl.col("owner").is_null(), "no_owner"),
         _when(pl.col("retention_tier").is_in(SHORT_LIVED), "short_lived_tier"),
         _when(
@@ -194,7 +205,7 @@ def _rules(policy: Policy) -> list[pl.Expr]:
         _when(~inside.fill_null(False), "span_outside_content"),
         _when(pl.col("subject_key") == "", "no_subject"),
         _when((pl.col("object_key") == "") & (pl.col("operation") == "assert"), "empty_object"),
-        _when(pl.max_horizontal(pl.col("subject", "aspect", "object").str.len_chars()) > limit, "too_long"),
+        _when(pl.max_horizontal(pl.col("subject", "aspect", "object").str.len_chars()) > longest, "too_long"),
         _when(is_user & (pl.col("confidence") < policy.claims.min_confidence), "low_confidence"),
         _when(pl.col("valid_until") <= pl.col("valid_from"), "time_reversed"),
     ]
@@ -225,6 +236,8 @@ def _named(good: pl.DataFrame) -> pl.DataFrame:
     source = (
         pl.when("is_inferred")
         .then(pl.lit("inferred"))
+        .when("is_imported")
+        .then(pl.lit("imported"))
         .when("is_tool")
         .then(pl.lit("tool_result"))
         .otherwise(pl.lit("user_said"))

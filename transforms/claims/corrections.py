@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from transforms.claims.build import CANDIDATES
+from transforms.claims.build import CANDIDATES, CORRECTION
 
-SOURCE = "correction"
-"""``source`` of an episode that a correction made; nothing that is ingested can bear it."""
+SOURCE = CORRECTION
+"""``source`` of an episode that a correction made."""
 FIELD = "correction"
 """Field of its metadata."""
 _TEXTS = ("subject", "predicate", "aspect", "polarity", "old_object", "object")

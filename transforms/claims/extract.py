@@ -8,10 +8,10 @@ from datetime import datetime
 import polars as pl
 
 from transforms.claims.build import CANDIDATES, SHORT_LIVED, build, is_tool
-from transforms.claims.corrections import corrected, without_corrections
 from transforms.claims.holding import is_told_late
 from transforms.claims.read import Reading, read, read_tool
 from transforms.claims.rules import TOOL_RULES, USER_RULES
+from transforms.claims.told import to_be_read, told
 from transforms.owners import owner_expr
 from transforms.policy import Policy
 from transforms.predicates import SINGLE_VALUED
@@ -45,7 +45,7 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
         are not read at all; corrections say themselves what they claim.
     """
     rows: list[dict[str, object]] = []
-    readable = _readable(without_corrections(episodes), policy)
+    readable = _readable(to_be_read(episodes), policy)
     users = _cued(readable.filter("is_user"))
     for episode_id, content, event_at, cues, numbers in users.iter_rows():
         rules = [USER_RULES[number] for number in numbers]
@@ -54,7 +54,7 @@ def extract(episodes: pl.DataFrame, policy: Policy) -> Extracted:
     tools = readable.filter(~pl.col("is_user") & _has_tool_cue())
     for episode_id, content in tools.select("episode_id", "content").iter_rows():
         rows += [_candidate(episode_id, r, policy) for r in read_tool(content, TOOL_RULES)]
-    found = pl.concat([pl.DataFrame(rows, schema=CANDIDATES), corrected(episodes)])
+    found = pl.concat([pl.DataFrame(rows, schema=CANDIDATES), told(episodes, policy)])
     built = build(found, episodes, EXTRACTOR, policy)
     return Extracted(built.claims, built.refused)
 

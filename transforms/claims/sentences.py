@@ -8,7 +8,7 @@ from string import Formatter
 import polars as pl
 
 from transforms.claims.lexicon import RELATIVES
-from transforms.predicates import BY_NAME
+from transforms.predicates import ALL_BY_NAME, REMEMBERED
 
 _NO_LONGER = "No longer so: "
 _BARE = "{subject} takes back what was said: "
@@ -42,7 +42,7 @@ def _filled(template: str) -> pl.Expr:
 def _template(
     operation: str, predicate: str, polarity: str, has_object: bool, has_aspect: bool, is_phrase: bool
 ) -> str:
-    known = BY_NAME[predicate]
+    known = ALL_BY_NAME[predicate]
     if not has_object:
         return _BARE + predicate.replace("_", " ") + (" ({aspect})" if has_aspect else "")
     sentence = known.positive if polarity == "positive" else known.negative
@@ -54,10 +54,11 @@ def _template(
 
 
 def _in_third_person() -> pl.Expr:
+    """The object as said of the speaker; an imported memory keeps its words."""
     text = pl.col("object")
     for pattern, becomes in _THIRD_PERSON:
         text = text.str.replace_all(pattern, becomes)
-    return text
+    return pl.when(pl.col("predicate") == REMEMBERED.name).then("object").otherwise(text).alias("object")
 
 
 def _tells_more() -> pl.Expr:

@@ -1,4 +1,4 @@
-"""Reader of LoCoMo (Maharana et al. 2024): ten long conversations, and questions with the turns that answer.
+"""LoCoMo (Maharana et al. 2024) as a labelled set: turns as its reader reads them, questions, and answers.
 
 Each conversation is a user of one tenant, so that it is searched alone; its two speakers are the rows'
 speakers, and both are people, so their role is user. The caption of a shared image stands behind the text.
@@ -16,6 +16,7 @@ import orjson
 
 from transforms.errors import InputError, UsageError
 from transforms.evaluation.labelled import LEAD, LabelledSet, Question
+from transforms.readers.locomo import said, session_time, sessions_of
 
 TENANT = "locomo"
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -23,7 +24,6 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 
 ADVERSARIAL = 5
 TUNED = 5
 """Conversations 1 to 5 are for tuning, the others are looked at last."""
-_SESSION = re.compile(r"session_(\d{1,6})")
 _EVIDENCE = re.compile(r"D:?0*(\d{1,6}):0*(\d{1,6})")
 _SHAPE = "Give a file of LoCoMo such as locomo10.json, or --set rows for a file of your own."
 
@@ -101,26 +101,33 @@ def _read_sample(
 
 def _turns(user: str, conversation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Rows in order of their sessions; a turn is a second after the one before it."""
-    numbers = sorted(int(m[1]) for name in conversation if (m := _SESSION.fullmatch(name)))
-    for session in numbers:
-        began = _instant(conversation[f"session_{session}_date_time"])
-        for place, turn in enumerate(conversation[f"session_{session}"]):
-            caption = turn.get("blip_caption")
+    for session in sessions_of(conversation):
+        began = _instant(str(session.date))
+        for place, turn in enumerate(_listed(session.turns)):
             yield {
                 "id": f"{user}/{turn['dia_id']}",
                 "tenant_id": TENANT,
                 "user_id": user,
-                "session_id": f"{user}/session-{session:02d}",
+                "session_id": f"{user}/session-{session.number:02d}",
                 "role": "user",
                 "speaker": turn["speaker"],
-                "content": f"{turn['text']} [{caption}]" if caption else turn["text"],
+                "content": said(turn),
                 "event_at": began + timedelta(seconds=place),
             }
 
 
-def _instant(text: str) -> datetime:
-    """``1:56 pm on 8 May, 2023``; the file names no zone, and UTC is as good as any."""
-    return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+def _listed(turns: object) -> list[Any]:
+    if not isinstance(turns, list):
+        raise TypeError("a session is no list of turns")
+    return turns
+
+
+def _instant(date: str) -> datetime:
+    """When a session began; the file names no zone, and UTC is as good as any."""
+    time = session_time(date)
+    if time is None:
+        raise ValueError("a session without a date")
+    return datetime.fromisoformat(time).replace(tzinfo=UTC)
 
 
 def _evidence(given: Sequence[str], known: set[str], counts: Counter[str]) -> tuple[str, ...]:

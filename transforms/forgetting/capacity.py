@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from transforms.ids import SEPARATOR
-
 
 def over_capacity(rows: pl.DataFrame, budget: int, key: str) -> pl.DataFrame:
     """Rows that an owner has too many of.
@@ -61,7 +59,8 @@ def _large(rows: pl.DataFrame, measure: pl.Expr, budget: int) -> pl.DataFrame:
     Owners are told apart by a hash, in a fraction of the time that two texts take. Two owners of one hash
     are counted together, which takes none away: who is over is counted exactly after it.
     """
-    owner = pl.concat_str("tenant_id", "owner", separator=SEPARATOR).hash(0).alias("_place")
-    placed = rows.filter(pl.col("owner").is_not_null()).with_columns(owner)
-    large = placed.group_by("_place").agg(total=measure).filter(pl.col("total") > budget)
-    return placed.join(large.select("_place"), on="_place", how="semi", maintain_order="left").drop("_place")
+    owner = pl.col("tenant_id").hash(0) ^ pl.col("owner").hash(1)
+    is_owned = pl.col("owner").is_not_null()
+    totals = rows.filter(is_owned).group_by(owner.alias("_place")).agg(total=measure)
+    large = totals.filter(pl.col("total") > budget)["_place"]
+    return rows.filter(is_owned & owner.is_in(large.implode())) if large.len() else rows.clear()

@@ -32,6 +32,8 @@ LIGHT = (
     "content_chars",
 )
 """Columns of an episode that decide on it."""
+_BUDGETED = ("episode_id", "tenant_id", "owner", "score", "is_pinned", "event_at", "content_chars")
+"""Columns that decide what a budget evicts."""
 WAITING = ("stale", "decayed")
 """Reasons that let an episode go only once a summary covers it."""
 
@@ -111,14 +113,13 @@ def with_capacity(rows: pl.DataFrame, covered: pl.DataFrame, policy: Policy, as_
         The rows with ``state``: ``stays``, ``goes``, ``held`` (due, under legal hold) or ``waiting``
         (due, but no summary covers it yet).
     """
-    is_covered = pl.col("episode_id").is_in(covered["episode_id"].implode())
-    waits = pl.col("reason").is_in(WAITING) & ~is_covered & ~pl.col("is_held")
-    rows = rows.with_columns(is_waiting=waits.fill_null(False))
-    remaining = rows.filter(
-        ~pl.col("is_injected") & (pl.col("reason").is_null() | pl.col("is_waiting") | pl.col("is_held"))
-    )
+    waits = (pl.col("reason").is_in(WAITING) & ~pl.col("is_held")).fill_null(False)
+    waiting = rows.filter(waits).select("episode_id").join(covered, on="episode_id", how="anti")
+    rows = rows.with_columns(is_waiting=waits & pl.col("episode_id").is_in(waiting["episode_id"].implode()))
+    stays = ~pl.col("is_injected") & (pl.col("reason").is_null() | pl.col("is_waiting") | pl.col("is_held"))
+    remaining = rows.select(*_BUDGETED, "is_injected", "reason", "is_waiting", "is_held").filter(stays)
     many = over_capacity(remaining, policy.capacity.episodes, "episode_id")
-    fewer = remaining.join(many, on="episode_id", how="anti")
+    fewer = remaining.join(many, on="episode_id", how="anti") if many.height else remaining
     large = over_size(fewer, policy.capacity.content_chars, "content_chars", "episode_id")
     evicted = pl.concat([many["episode_id"], large["episode_id"]])
     over = pl.col("episode_id").is_in(evicted.implode()) & (pl.col("reason").is_null() | pl.col("is_waiting"))

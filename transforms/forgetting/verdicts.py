@@ -9,6 +9,7 @@ import polars as pl
 from transforms import retention
 from transforms.facts.belief import current
 from transforms.forgetting.access import with_access
+from transforms.forgetting.among import among
 from transforms.forgetting.capacity import over_capacity
 from transforms.forgetting.due import Wishes
 from transforms.forgetting.score import scored
@@ -192,16 +193,17 @@ def claim_verdicts(
         wishes: Periods and holds.
         is_forbidden: By claim, whether it mentions a topic that its person has forbidden.
     """
-    cited = facts.select("state", "reason", "due_at", "known_at", claim_id="claim_ids").explode("claim_id")
-    going = cited.filter(pl.col("state") == "goes")
-    kept = cited.filter(pl.col("state") != "goes").select("claim_id").unique()
-    with_fact = going.join(kept, on="claim_id", how="anti").unique("claim_id", keep="first")
+    is_gone = pl.col("state") == "goes"
+    kept = facts.filter(~is_gone).select(pl.col("claim_ids").explode().drop_nulls()).to_series()
+    going = facts.filter(is_gone).sort("fact_id")
+    cited = going.select("state", "reason", "due_at", "known_at", claim_id="claim_ids").explode("claim_id")
+    with_fact = cited.filter(~among("claim_id", kept)).unique("claim_id", keep="first", maintain_order=True)
     tier = pl.lit(policy.facts.retention_tier)
     due = retention.expiry_expr(policy.retention, wishes.periods)
     rows = claims.with_columns(retention_tier=tier, kind=pl.lit("fact")).with_columns(due)
     rows = judged_rows(rows, as_of, wishes, key="claim_id", is_forbidden=is_forbidden)
     is_banned = (pl.col("reason") == "forbidden_topic").fill_null(False)
-    is_kept = pl.col("claim_id").is_in(kept["claim_id"].implode()) & ~is_banned
+    is_kept = among("claim_id", kept) & ~is_banned
     named = with_fact.select("claim_id", fact_reason="reason", fact_due_at="due_at", fact_known_at="known_at")
     joined = rows.join(named, on="claim_id", how="left", maintain_order="left")
     return stated(

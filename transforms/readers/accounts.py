@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 
-from transforms.readers.records import Record
+from transforms.policy import IngestPolicy
+from transforms.readers.records import Record, json_records
+
+_WRAPPER = "conversations"
+Account = Callable[[Mapping[str, object]], object]
 
 
-def several_accounts(records: Sequence[Record], account: Callable[[Mapping[str, object]], object]) -> bool:
-    """Whether the conversations of one export belong to more than one account.
+@runtime_checkable
+class Repeatable(Protocol):
+    """A stream that cannot go back, but be opened again."""
+
+    def again(self) -> BinaryIO:
+        """The same from its start, to be closed by the caller."""
+
+
+class Export(NamedTuple):
+    """Conversations, and whether they belong to more than one account.
 
     The export of one person does not name its user: the caller does, and the vendor's account id
     stays in metadata. In an export of several people each row must name its own, or they mix.
     """
-    found = {
-        str(account(r.value)) for r in records if isinstance(r.value, dict) and account(r.value) is not None
-    }
-    return len(found) > 1
+
+    records: Iterator[Record]
+    names_user: bool
+
+
+@contextmanager
+def exported(stream: BinaryIO, policy: IngestPolicy, account: Account) -> Iterator[Export]:
+    """The conversations of an export; one of more than ``batch_bytes`` is read twice rather than held.
+
+    Args:
+        stream: At its start. One that can neither go back nor be opened again is held whole.
+        policy: For the size of portions.
+        account: The account of a conversation; null: it names none.
+    """
+    accounts: set[str] = set()
+    found = json_records(stream, policy, _WRAPPER)
+    held: list[Record] | None = []
+    can_repeat = stream.seekable() or isinstance(stream, Repeatable)
+    for record in found:
+        owner = account(record.value) if isinstance(record.value, dict) else None
+        if owner is not None:
+            accounts.add(str(owner))
+        if can_repeat and found.bytes_read > policy.batch_bytes:
+            held = None
+        if held is not None:
+            held.append(record)
+    names_user = len(accounts) > 1
+    if held is not None:
+        yield Export(iter(held), names_user)
+    elif stream.seekable():
+        stream.seek(0)
+        yield Export(json_records(stream, policy, _WRAPPER), names_user)
+    elif isinstance(stream, Repeatable):
+        with stream.again() as second:
+            yield Export(json_records(second, policy, _WRAPPER), names_user)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import polars as pl
 
 from transforms.policy import IngestPolicy
+from transforms.readers.lines import Point
 from transforms.readers.text import JsonFault, clean_columns, dump_json
 from transforms.schemas import DRAFTS, REFUSALS
 
@@ -32,12 +33,14 @@ class Batch:
             are one row.
         left_out: Reason -> count of rows the format itself marks as not part of the record, such
             as abandoned branches.
+        point: Where ``Resumable.read_on`` goes on after it; None: nowhere, rows before wait for rows after.
     """
 
     drafts: pl.DataFrame
     refusals: pl.DataFrame
     rows_in: int
     left_out: dict[str, int] = field(default_factory=dict)
+    point: Point | None = None
 
 
 class Reader(Protocol):
@@ -52,6 +55,16 @@ class Reader(Protocol):
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches of at most about ``policy.batch_rows`` rows; bad rows become refusals."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A reader that can go on in the middle of a source: one killed on the way is not read from its start."""
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``Reader.read``, of a stream that stands at a point that a batch of the same source gave."""
 
 
 def refusals_frame(rows: Sequence[dict[str, object]]) -> pl.DataFrame:
@@ -107,6 +120,7 @@ class Collector:
         """Start empty."""
         self._file_name = file_name
         self._policy = policy
+        self._point: Point | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -139,6 +153,10 @@ class Collector:
         if count:
             self._left_out[reason] += count
 
+    def reached(self, point: Point | None) -> None:
+        """Note where the source can be read on from after all that was added; None: nowhere."""
+        self._point = point
+
     @property
     def is_full(self) -> bool:
         """Whether the batch has reached the policy's rows or bytes."""
@@ -155,7 +173,7 @@ class Collector:
         refusals = pl.concat([refusals_frame(self._refusals), refused])
         left_out = dict(sorted(self._left_out.items()))
         self._clear()
-        yield Batch(drafts, refusals, rows, left_out)
+        yield Batch(drafts, refusals, rows, left_out, self._point)
 
 
 def quote(value: object) -> str:

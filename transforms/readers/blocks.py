@@ -24,12 +24,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Result:
-    """A tool_result block."""
+    """A tool_result block; ``is_error`` is None where the source does not say how the call ended."""
 
     call_id: str | None
     name: str | None
     text: str
-    is_error: bool
+    is_error: bool | None
 
 
 @dataclass
@@ -129,7 +129,8 @@ def _result(block: Mapping[str, object]) -> Result:
 def action_fields(call: Call, result: Result | None, policy: IngestPolicy) -> dict[str, object]:
     """The columns of ``DRAFTS`` that a call and its result fill; without a result no outcome.
 
-    These formats mark every failed result, so a result without the mark is a success.
+    Where the source does not say how a call ended, a result that reads as an error is a failure, and any
+    other has no outcome.
     """
     fields: dict[str, object] = {
         "kind": "action",
@@ -138,8 +139,9 @@ def action_fields(call: Call, result: Result | None, policy: IngestPolicy) -> di
         "tool_arguments": call.arguments,
         "content": result.text if result else "",
     }
-    if result:
-        fields["outcome"] = "failure" if result.is_error else "success"
-        if result.is_error:
-            fields["failure_reason"] = failure_of(result.text, policy, is_error=True)
-    return fields
+    if result is None:
+        return fields
+    if result.is_error is False:
+        return fields | {"outcome": "success"}
+    reason = failure_of(result.text, policy, is_error=result.is_error is True)
+    return fields if reason is None else fields | {"outcome": "failure", "failure_reason": reason}

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
-from transforms.readers.accounts import several_accounts
+from transforms.readers.accounts import exported
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.chatgpt_message import Message, message_of
 from transforms.readers.parts import failure_of, metadata_of
-from transforms.readers.records import json_records
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault, dump_json, id_or_none, load_json, type_name
 from transforms.readers.times import iso_time
@@ -38,18 +37,17 @@ class ChatgptExport:
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the item number of the conversation."""
         collector = Collector(file_name, policy)
-        records = list(json_records(stream, policy, wrapper="conversations"))
-        names_user = several_accounts(records, lambda value: value.get("user_id"))
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                _Tree(collector, policy, number, names_user=names_user).read(value)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+        with exported(stream, policy, lambda value: value.get("user_id")) as export:
+            for number, value, raw in export.records:
+                try:
+                    if isinstance(value, JsonFault):
+                        raise value
+                    _Tree(collector, policy, number, names_user=export.names_user).read(value)
+                except JsonFault as fault:
+                    collector.refuse(fault, raw, number)
+                if collector.is_full:
+                    yield from collector.flush()
+            yield from collector.flush()
 
 
 class _Tree:

@@ -12,8 +12,9 @@ from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
-from transforms.readers.blocks import Call, Result, action_fields, blocks_of
+from transforms.readers.blocks import blocks_of
 from transforms.readers.injected import split_injected
+from transforms.readers.pairs import Pairs
 from transforms.readers.parts import metadata_of, scalars
 from transforms.readers.records import json_records
 from transforms.readers.sniff import json_lines, top_keys
@@ -75,14 +76,12 @@ def _session_of(file_name: str) -> str | None:
 
 
 class _Session:
-    """Reads records one by one; holds calls, results and summaries that wait for their other half."""
+    """Reads records one by one; holds summaries until there is a time for them."""
 
     def __init__(self, collector: Collector, policy: IngestPolicy, session_id: str | None = None) -> None:
         self._collector = collector
-        self._policy = policy
         self._session_id = session_id
-        self._calls: dict[str, tuple[Call, dict[str, object]]] = {}
-        self._results: dict[str, tuple[Result, dict[str, object]]] = {}
+        self._pairs = Pairs(collector.draft, collector.leave_out, policy)
         self._summaries: list[dict[str, object]] = []
         self._last: dict[str, object] = {}
         self._turn = 0
@@ -145,9 +144,9 @@ class _Session:
         if blocks.other_types and not (words or blocks.calls or blocks.results):
             self._collector.leave_out("no_text_part")
         for position, call in enumerate(blocks.calls):
-            self._take_call(call, scope, f"{own_id}/{position}" if own_id is not None else None)
+            self._pairs.take_call(call, scope, f"{own_id}/{position}" if own_id is not None else None)
         for position, result in enumerate(blocks.results):
-            self._take_result(result, scope, own_id if position == 0 and not words else None)
+            self._pairs.take_result(result, scope, own_id if position == 0 and not words else None)
 
     def _draft_words(
         self, words: str, scope: dict[str, object], own_id: str | None, *, is_injected: bool
@@ -197,40 +196,7 @@ class _Session:
             self._collector.draft(**summary, **self._last)
         self._summaries = []
 
-    def _take_call(self, call: Call, scope: dict[str, object], spare_id: str | None) -> None:
-        waiting = self._results.pop(call.call_id, None) if call.call_id is not None else None
-        if waiting is None and call.call_id is not None and call.call_id not in self._calls:
-            self._calls[call.call_id] = (call, scope)
-            return
-        result = waiting[0] if waiting else None
-        self._draft_action(call, result, scope, call.call_id if call.call_id is not None else spare_id)
-
-    def _take_result(self, result: Result, scope: dict[str, object], own_id: str | None) -> None:
-        waiting = self._calls.pop(result.call_id, None) if result.call_id is not None else None
-        if waiting:
-            self._draft_action(waiting[0], result, waiting[1], result.call_id)
-        elif result.call_id is not None and result.call_id not in self._results:
-            self._results[result.call_id] = (result, scope | {"natural_id": own_id})
-        else:
-            self._draft_observation(result, scope | {"natural_id": own_id})
-
-    def _draft_action(
-        self, call: Call, result: Result | None, scope: dict[str, object], natural_id: str | None
-    ) -> None:
-        self._collector.draft(**scope, natural_id=natural_id, **action_fields(call, result, self._policy))
-
-    def _draft_observation(self, result: Result, scope: dict[str, object]) -> None:
-        if not result.text.strip():
-            self._collector.leave_out("empty_result")
-            return
-        given = scope | {"kind": "observation", "role": "tool", "content": result.text}
-        self._collector.draft(**given)
-
     def finish(self) -> None:
         """Draft what still waits at the end of the source."""
         self._settle_summaries()
-        for call, scope in self._calls.values():
-            self._draft_action(call, None, scope, call.call_id)
-        for result, scope in self._results.values():
-            self._draft_observation(result, scope)
-        self._calls, self._results = {}, {}
+        self._pairs.finish()

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.frames import plain_frame
+from transforms.readers.lines import START, Point
 from transforms.readers.openai_conversation import Conversation
 from transforms.readers.parquet import UnreadableParquetError, parquet_frames, unreadable
 from transforms.readers.records import json_records
@@ -44,6 +45,12 @@ class OpenaiMessages:
         read = _read_parquet if is_parquet else _read_json
         yield from read(stream, file_name, policy)
 
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """See ``Resumable``: every conversation stands for itself."""
+        return _read_json(stream, file_name, policy, point)
+
 
 def _peek(stream: BinaryIO) -> bytes:
     if isinstance(stream, io.BufferedReader):
@@ -53,15 +60,20 @@ def _peek(stream: BinaryIO) -> bytes:
     return first
 
 
-def _read_json(stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
+def _read_json(
+    stream: BinaryIO, file_name: str, policy: IngestPolicy, start: Point = START
+) -> Iterator[Batch]:
     collector = Collector(file_name, policy)
-    for number, value, raw in json_records(stream, policy):
+    records = json_records(stream, policy, start=start)
+    for number, value, raw in records:
         if isinstance(value, JsonFault):
             collector.refuse(value, raw, number)
         else:
             Conversation(collector, policy, number).read(value, raw)
         if collector.is_full:
+            collector.reached(records.point)
             yield from collector.flush()
+    collector.reached(records.point)
     yield from collector.flush()
 
 

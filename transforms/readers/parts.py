@@ -103,11 +103,15 @@ def _json_error(text: str) -> str | None:
         return None
     if not isinstance(value, dict):
         return None
-    error = value.get("error")
+    error, message = value.get("error"), value.get("message")
     if error:
         return error if isinstance(error, str) else dump_json(error)
-    status = value.get("status")
-    has_failed = isinstance(status, str) and status.lower() in _FAILED_WORDS
-    if has_failed or value.get("is_error") is True or value.get("success") is False:
-        return text
+    if _has_failed(value):
+        return message if isinstance(message, str) and message.strip() else text
     return None
+
+
+def _has_failed(result: Mapping[str, object]) -> bool:
+    states = [v.lower() for k, v in result.items() if k.endswith("status") and isinstance(v, str)]
+    is_failed = result.get("is_error") is True or result.get("success") is False
+    return is_failed or any(state in _FAILED_WORDS for state in states)

@@ -7,7 +7,8 @@ from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 from transforms.policy import IngestPolicy
-from transforms.readers.lines import line_batches, source_blocks
+from transforms.readers.json_items import Items
+from transforms.readers.lines import START, Blocks, Point, source_blocks, split_lines
 from transforms.readers.text import JsonFault, load_json, type_name
 
 
@@ -25,32 +26,87 @@ class Record(NamedTuple):
     raw: object
 
 
-def json_records(stream: BinaryIO, policy: IngestPolicy, wrapper: str = "") -> Iterator[Record]:
+def json_records(stream: BinaryIO, policy: IngestPolicy, wrapper: str = "", start: Point = START) -> Records:
     """Records of a source that is JSON lines or one JSON document.
 
-    Lines are read in portions; a document is held whole.
+    Lines are read in portions, and so are the items of an array, however many there are; what is held is
+    one item. An object that is no wrapper is one record, and held whole.
 
     Args:
         stream: Bytes in any encoding that ``lines`` knows.
         policy: For the size of portions.
-        wrapper: Key under which a document may keep its list of records.
+        wrapper: Key under which a document may keep its list of records; its other keys are passed over.
+        start: Where the stream stands, if not at the start: the ``point`` of records of the same source.
     """
-    source = source_blocks(stream, policy)
-    first = _first_lines(source)
-    if _is_document(first):
-        yield from _items(b"".join([first, *source]), wrapper)
-        return
-    for lines in line_batches(chain([first] if first else [], source), policy):
-        for number, text in zip(*lines, strict=True):
-            yield _line(number, text)
+    return Records(stream, policy, wrapper, start)
 
 
-def _first_lines(source: Iterator[bytes]) -> bytes:
-    """Blocks up to the end of the second line that is not blank, or all of the source."""
+class Records(Iterator[Record]):
+    """What ``json_records`` gives.
+
+    Attributes:
+        point: Where a source can be read on from after the record last given out; None: nowhere (it is not
+            in UTF-8, or ends there).
+    """
+
+    def __init__(self, stream: BinaryIO, policy: IngestPolicy, wrapper: str, start: Point) -> None:
+        self._start, self._policy, self._wrapper = start, policy, wrapper
+        self._source = source_blocks(stream, policy, start.offset)
+        self._first = self._source.offset
+        self._items: Items | None = None
+        self._ends = start
+        self._found = self._records()
+
+    def __next__(self) -> Record:
+        """The next record."""
+        return next(self._found)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of text so far."""
+        return self._source.bytes_read
+
+    @property
+    def point(self) -> Point | None:
+        """See the class."""
+        if self._first is None:
+            return None
+        return self._ends if self._items is None else self._items.point
+
+    def _records(self) -> Iterator[Record]:
+        place = self._start.place
+        held = b""
+        if self._start == START:
+            held = _first_lines(self._source, self._policy.batch_bytes)
+            place = "top" if _is_document(held) else "lines"
+        source = chain([held] if held else [], self._source)
+        if place == "lines":
+            yield from self._lines(source)
+            return
+        begin = Point(self._first or 0, self._start.number, place)
+        self._items = Items(source, self._wrapper, begin, self._policy.batch_bytes)
+        for number, value, raw in self._items:
+            yield _checked(number, value, raw)
+
+    def _lines(self, source: Iterator[bytes]) -> Iterator[Record]:
+        number, offset = self._start.number, self._first or 0
+        for texts in split_lines(source):
+            for text in texts:
+                number += 1
+                offset += len(text) + 1
+                if text and not text.isspace():
+                    self._ends = Point(offset, number)
+                    yield _line(number, text)
+
+
+def _first_lines(source: Blocks, limit: int) -> bytes:
+    """Blocks up to the end of the second line that is not blank, all of a small source, or ``limit``."""
     held: list[bytes] = []
+    size = 0
     for block in source:
         held.append(block)
-        if b"\n" in block and len(_lines(b"".join(held))) > 2:
+        size += len(block)
+        if size >= limit or (b"\n" in block and len(_lines(b"".join(held))) > 2):
             break
     return b"".join(held)
 
@@ -60,29 +116,17 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _is_document(first: bytes) -> bool:
-    """Whether the first line alone is no record, and the second does not begin one either."""
+    """Whether the first line is all there is, or it is no record and the second does not begin one."""
     lines = _lines(first)
     if not lines or lines[0].lstrip()[:1] not in (b"{", b"["):
         return False
+    if len(lines) == 1:
+        return True
     try:
         load_json(lines[0])
     except JsonFault:
-        is_list = lines[0].lstrip().startswith(b"[")
-        return len(lines) > 1 and (is_list or not lines[1].startswith(b"{"))
-    return len(lines) == 1
-
-
-def _items(text: bytes, wrapper: str) -> Iterator[Record]:
-    try:
-        value = load_json(text)
-    except JsonFault as fault:
-        yield Record(1, fault, text)
-        return
-    if isinstance(value, dict) and isinstance(value.get(wrapper), list):
-        value = value[wrapper]
-    items = value if isinstance(value, list) else [value]
-    for number, item in enumerate(items, start=1):
-        yield _checked(number, item, item)
+        return lines[0].lstrip().startswith(b"[") or not lines[1].startswith(b"{")
+    return False
 
 
 def _line(number: int, text: bytes) -> Record:
@@ -93,7 +137,7 @@ def _line(number: int, text: bytes) -> Record:
 
 
 def _checked(number: int, value: object, raw: object) -> Record:
-    if isinstance(value, dict):
+    if isinstance(value, dict | JsonFault):
         return Record(number, value, raw)
     fault = JsonFault("not_an_object", f"the JSON is {type_name(value)}, not an object")
     return Record(number, fault, raw)

@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 from transforms.errors import InputError
+from transforms.readers.atif import Atif
 from transforms.readers.batch import Reader
 from transforms.readers.chatgpt_export import ChatgptExport
 from transforms.readers.claude_export import ClaudeExport
+from transforms.readers.codex import CodexJsonl
 from transforms.readers.coding_agent import CodingAgentJsonl
+from transforms.readers.gemini_cli import GeminiCli
+from transforms.readers.group_chat import GroupChat
+from transforms.readers.langfuse import LangfuseTraces
+from transforms.readers.langgraph_store import LanggraphStore
+from transforms.readers.langsmith import LangsmithRuns
 from transforms.readers.lines import as_utf8
+from transforms.readers.locomo import Locomo
+from transforms.readers.longmemeval import LongMemEval
+from transforms.readers.managed_agents import ManagedAgentEvents
+from transforms.readers.mem0_export import Mem0Export
+from transforms.readers.multi_agent import WhoAndWhen
 from transforms.readers.openai_messages import OpenaiMessages
+from transforms.readers.otel_spans import OtelSpans
 from transforms.readers.parquet import SlowwaveParquet
+from transforms.readers.slack import SlackExport
 from transforms.readers.slowwave_csv import SlowwaveCsv
+from transforms.readers.slowwave_export import SlowwaveExport
 from transforms.readers.slowwave_jsonl import SlowwaveJsonl
+from transforms.readers.swe_agent import SweAgentTraj
+from transforms.readers.tau_bench import TauBench
+from transforms.readers.zep_export import ZepExport
 
 READERS: tuple[Reader, ...] = (
+    SlowwaveExport(),
+    LangfuseTraces(),
+    OtelSpans(),
+    Mem0Export(),
+    ZepExport(),
+    LanggraphStore(),
+    LangsmithRuns(),
+    ManagedAgentEvents(),
+    SweAgentTraj(),
+    TauBench(),
+    Atif(),
+    CodexJsonl(),
+    GeminiCli(),
+    WhoAndWhen(),
     OpenaiMessages(),
     SlowwaveParquet(),
     ChatgptExport(),
     ClaudeExport(),
     CodingAgentJsonl(),
+    GroupChat(),
+    SlackExport(),
+    Locomo(),
+    LongMemEval(),
     SlowwaveJsonl(),
     SlowwaveCsv(),
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 import orjson
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch
-from transforms.readers.lines import Lines, line_batches, source_blocks
+from transforms.readers.lines import START, Lines, Point, line_batches, source_blocks
 from transforms.readers.row_shape import CONTENT_FIELDS
 from transforms.readers.rows import refusal, rows_batch
 from transforms.readers.sniff import is_json_lines_name, json_lines, top_keys
@@ -36,11 +37,19 @@ class SlowwaveJsonl:
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the line number."""
-        for lines in line_batches(source_blocks(stream, policy), policy):
-            yield _batch(lines, file_name)
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """See ``Resumable``: every line stands for itself."""
+        source = source_blocks(stream, policy, point.offset)
+        start = source.offset
+        for lines, after in line_batches(source, policy, point.number, start or 0):
+            yield _batch(lines, file_name, after if start is not None else None)
 
 
-def _batch(lines: Lines, file_name: str) -> Batch:
+def _batch(lines: Lines, file_name: str, after: Point | None) -> Batch:
     numbers, texts, faults = lines.numbers, lines.texts, []
     try:
         parsed = [orjson.loads(text) for text in texts]
@@ -57,4 +66,5 @@ def _batch(lines: Lines, file_name: str) -> Batch:
             else:
                 numbers.append(number)
                 texts.append(text)
-    return rows_batch(parsed, numbers, lambda i: texts[i].decode("utf-8", "replace"), file_name, faults)
+    batch = rows_batch(parsed, numbers, lambda i: texts[i].decode("utf-8", "replace"), file_name, faults)
+    return replace(batch, point=after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from transforms.readers.text import JsonFault, load_object
@@ -33,8 +34,14 @@ def top_keys(head: bytes) -> set[str]:
 
     Empty if it does not begin as JSON. Nested keys do not count: other formats nest the same words.
     """
+    return set(_top_keys(head))
+
+
+@lru_cache(maxsize=1)
+def _top_keys(head: bytes) -> frozenset[str]:
+    """``top_keys``, remembered: every reader asks it of the same head."""
     if head.lstrip()[:1] not in (b"{", b"["):
-        return set()
+        return frozenset()
     keys: set[str] = set()
     depth: list[bytes] = []
     for token in _TOKEN.finditer(head):
@@ -49,7 +56,7 @@ def top_keys(head: bytes) -> set[str]:
                 break
         elif token[2] is not None and depth in ([b"{"], [b"[", b"{"]):
             keys.add(token[1].decode("utf-8", "replace"))
-    return keys
+    return frozenset(keys)
 
 
 def column_names(head: bytes) -> list[str]:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from transforms.readers.blocks import Call, Result
+from transforms.readers.text import JsonFault
 
 SpanKind = Literal["llm", "tool", "other"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One message that a model was given, or gave.
 
@@ -30,6 +31,9 @@ class Turn:
         other_types: Types of parts without text (images, files).
         thinking: How many parts are the model's own reasoning, which is left out.
         is_injected: Put in by a program (system text, recalled context) and not said by anybody.
+        is_guess: Words of an object that is nobody's message: not what a person said where real messages tell
+            that.
+        fault: The message as it was, and why it cannot be read; then nothing else is set.
     """
 
     role: str | None
@@ -42,6 +46,8 @@ class Turn:
     other_types: tuple[str, ...] = ()
     thinking: int = 0
     is_injected: bool = False
+    is_guess: bool = False
+    fault: tuple[object, JsonFault] | None = None
 
 
 @dataclass

@@ -19,6 +19,7 @@ from lake.lake import RECORD, VERSION, Lake, init_lake, open_lake, opened_at_any
 from lake.migrations import backup, columns, registry
 from lake.migrations.run import migrate, planned
 from lake.storage import LocalStorage
+from lake.table_shape import configuration
 from tests.flows.dying import living
 from tests.flows.lakes import files_below
 from tests.lake.crypto.sealed import files_with, ring, sealed_lake
@@ -417,7 +418,7 @@ def test_a_column_that_may_now_be_null_is_relaxed(lake: Lake) -> None:
 
 def test_settings_of_a_table_follow_this_version(lake: Lake) -> None:
     """Statistics above all: a column that became personal must leave the log's."""
-    wanted = tables.configuration(EPISODES)
+    wanted = configuration(EPISODES)
     DeltaTable(lake.table_uri(EPISODES)).alter.set_table_properties(
         {"delta.dataSkippingStatsColumns": "tenant_id,content"}, raise_if_not_exists=False
     )

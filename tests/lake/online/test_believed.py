@@ -45,7 +45,7 @@ def at_once(job: Job, at: datetime) -> pl.DataFrame:
     episodes = tables.scan(job.lake, EPISODES, buckets=[bucket]).collect()
     rows = memories_of(
         replace(job, as_of=at),
-        bucket,
+        [bucket],
         episodes,
         derived,
         pl.DataFrame(schema=ACCESS_SCHEMA),

@@ -1,0 +1,42 @@
+"""How far the reading of a file is: in bytes of it as it lies, packed or not, so that its end can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flows.job import Progress
+from lake.tapes import Tape
+from transforms.readers.batch import Batch
+
+TASK = "ingest"
+
+
+def told(progress: Progress, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The batches, counted in rows: of a source whose size is not known."""
+    with progress.task(TASK, None) as advance:
+        for batch in batches:
+            yield batch
+            advance(batch.rows_in)
+
+
+def told_in_bytes(
+    progress: Progress, batches: Iterator[Batch], tape: Tape, size_bytes: int
+) -> Iterator[Batch]:
+    """The batches, counted in bytes.
+
+    Args:
+        progress: Where it is told.
+        batches: Of a source that is open where its reading begins.
+        tape: The file.
+        size_bytes: Of all of it.
+    """
+    begin = seen = tape.position
+    with progress.task(TASK, max(0, size_bytes - begin), "bytes") as advance:
+        for batch in batches:
+            yield batch
+            # Parquet is read here and there, and an export of several people twice.
+            now = min(tape.position, size_bytes)
+            if now > seen:
+                advance(now - seen)
+                seen = now
+        advance(max(0, size_bytes - seen))

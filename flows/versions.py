@@ -1,0 +1,179 @@
+"""Edited rows: a new text of a row that is held lands as its next version, and what it replaces steps back.
+
+A replaced episode keeps its text, but is context from then on, as recalled text is: nothing serves it and
+nothing is derived of it. Lineage and the version land first. Which buckets have such a version is noted
+before, and crossed out once what it replaces is marked, so that a killed run is gone on with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+
+import polars as pl
+
+from flows.job import Job
+from lake import tables
+from transforms import versions
+from transforms.claims.imported import is_memory
+from transforms.owners import owner_expr
+from transforms.quarantine import quarantined
+from transforms.schemas import COLD, EPISODES, FORGOTTEN, LINEAGE, QUARANTINE
+from transforms.versions import HELD, KIND, REPLACED_TAG, Split, refusals
+
+PENDING = "state/versions.json"
+"""Numbers of buckets with versions that came, and replace what is not marked yet."""
+SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
+_FOREIGN = "The row names the id of another row, which is of another tenant, user, agent or session."
+
+
+def split(job: Job, episodes: pl.DataFrame, *, is_chosen: bool = False) -> Split:
+    """``transforms.versions.split`` of candidates; reads their buckets only."""
+    buckets = episodes["tenant_bucket"].unique().sort().to_list()
+    links = links_of(job, buckets).collect()
+    held = _held(job, buckets, episodes["episode_id"])
+    several = versions.contested(episodes, held, links)
+    if several.height:
+        named = pl.concat([several["episode_id"], versions.named(several, links)]).unique()
+        found = [_told(job, buckets, named), _held(job, buckets, named), held]
+        held = pl.concat(found, how="diagonal").unique("episode_id", keep="first", maintain_order=True)
+    done = versions.split(episodes, held, links, is_chosen=is_chosen)
+    if is_chosen or done.versions.is_empty():
+        return done
+    refused = _refused(job, done.versions)
+    return versions.split(episodes, held, links, refused=refused) if refused else done
+
+
+def own(job: Job, episodes: pl.DataFrame, claimed: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows without those that name an id of another scope, and these as refusals (``schemas.REFUSALS``).
+
+    Args:
+        job: The run.
+        episodes: Candidates.
+        claimed: Ids that rows named themselves; who has one is looked for in all buckets.
+    """
+    named = episodes.filter(pl.col("episode_id").is_in(claimed.implode()))
+    if named.is_empty():
+        return episodes, refusals(named)
+    rows = pl.concat(
+        tables.scan(job.lake, table).select("episode_id", *SCOPE) for table in (EPISODES, COLD, FORGOTTEN)
+    )
+    held = rows.filter(pl.col("episode_id").is_in(claimed.unique().implode())).collect()
+    first = named.sort(*SCOPE, nulls_last=True).select("episode_id", *SCOPE)
+    owners = pl.concat([held, first]).unique("episode_id", keep="first", maintain_order=True)
+    is_named = pl.col("episode_id").is_in(owners["episode_id"].implode())
+    several, whose = episodes.filter(is_named), ["episode_id", *SCOPE]
+    mine = several.join(owners, on=whose, how="semi", nulls_equal=True)
+    foreign = several.join(owners, on=whose, how="anti", nulls_equal=True)
+    return pl.concat([episodes.filter(~is_named), mine]), refusals(foreign, _FOREIGN, "foreign_id")
+
+
+def links_of(job: Job, buckets: Iterable[int]) -> pl.LazyFrame:
+    """Lineage between versions: ``derived_id``, ``source_id``, ``tenant_bucket``."""
+    rows = tables.scan(job.lake, LINEAGE, buckets=list(buckets)).filter(pl.col("derived_kind") == KIND)
+    return rows.select("derived_id", "source_id", "tenant_bucket").unique()
+
+
+def _held(job: Job, buckets: Collection[int], names: pl.Series) -> pl.DataFrame:
+    """Ids and hashes of rows that the lake has (``versions.HELD``)."""
+    wanted = names.unique().to_frame("episode_id").lazy()
+    held = tables.scan(job.lake, EPISODES, buckets=buckets).select("episode_id", "content_hash")
+    here = held.join(wanted, on="episode_id", how="semi").collect()
+    # What retention took out, while something rests on it, is not news either.
+    gone = tables.scan(job.lake, FORGOTTEN, buckets=buckets).select("episode_id")
+    back = gone.join(wanted, on="episode_id", how="semi").collect()
+    found = pl.concat([pl.DataFrame(schema=HELD), here, back], how="diagonal")
+    return found.unique("episode_id", keep="first", maintain_order=True)
+
+
+def _told(job: Job, buckets: Collection[int], names: pl.Series) -> pl.DataFrame:
+    """``versions.HELD`` of a few rows, whole."""
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets)
+    return rows.filter(pl.col("episode_id").is_in(names.implode())).select(HELD.names()).collect()
+
+
+def _refused(job: Job, edited: pl.DataFrame) -> list[str]:
+    """Those versions whose very row was refused for its id before, wherever it stood."""
+    mine = quarantined(
+        refusals(edited), source="", policy=job.policy.redact, as_of=job.as_of, buckets=job.lake.buckets
+    )
+    buckets = edited["tenant_bucket"].unique().to_list()
+    held = tables.scan(job.lake, QUARANTINE, buckets=buckets).filter(pl.col("reason") == "duplicate_id")
+    raws = held.select("tenant_id", "raw").unique().collect()
+    named = mine.select("tenant_id", "raw").with_columns(name=edited["episode_id"])
+    return named.join(raws, on=["tenant_id", "raw"], how="semi")["name"].to_list()
+
+
+def begin(job: Job, edited: pl.DataFrame) -> None:
+    """Note, before they land, in which buckets versions are about to replace something."""
+    if edited.height:
+        buckets = {*_pending(job), *edited["tenant_bucket"]}
+        job.lake.storage.write(PENDING, json.dumps(sorted(buckets)).encode())
+
+
+def is_pending(job: Job) -> bool:
+    """Whether a killed commit left something to mark."""
+    return bool(_pending(job))
+
+
+def settle(job: Job) -> int:
+    """Mark what versions have replaced, in the buckets that are noted. Returns how many rows."""
+    buckets = _pending(job)
+    if not buckets:
+        return 0
+    marked = sum(_mark(job, bucket) for bucket in buckets)
+    job.lake.storage.delete(PENDING)
+    return marked
+
+
+def _pending(job: Job) -> list[int]:
+    raw = job.lake.storage.read(PENDING)
+    if raw is None:
+        return []
+    try:
+        return sorted({int(bucket) for bucket in json.loads(raw)})
+    except (ValueError, TypeError):  # torn: then every bucket is looked at
+        return list(range(job.lake.buckets))
+
+
+def _mark(job: Job, bucket: int) -> int:
+    """Mark replaced rows of one bucket, a file at a time; only files that hold one are written anew."""
+    links = links_of(job, [bucket]).collect()
+    rows = tables.scan(job.lake, EPISODES, buckets=[bucket]).select(derived_id="episode_id")
+    landed = rows.join(links.lazy(), on="derived_id", how="semi").collect()
+    replaced = links.join(landed, on="derived_id", how="semi")["source_id"].unique()
+    is_due = pl.col("episode_id").is_in(replaced.implode()) & (~pl.col("is_injected") | is_memory())
+    marked = 0
+    for name in sorted(tables.data_files(job.lake, EPISODES, buckets=[bucket])):
+        light = tables.scan(job.lake, EPISODES, files=[name])
+        due = light.filter(is_due).select(pl.len()).collect().item()
+        if due:
+            tables.rewrite(job.lake, EPISODES, [name], _marked(light.collect(), is_due))
+            marked += due
+    return marked
+
+
+def _marked(rows: pl.DataFrame, is_due: pl.Expr) -> pl.DataFrame:
+    """Rows of a file, the replaced ones as context; a memory of another store is none any more."""
+    tags = pl.concat_list("tags", pl.lit([REPLACED_TAG])).list.unique(maintain_order=True)
+    kind = pl.when(is_memory()).then(pl.lit("observation")).otherwise("kind")
+    return rows.with_columns(
+        tags=pl.when(is_due).then(tags).otherwise("tags"),
+        kind=pl.when(is_due).then(kind).otherwise("kind"),
+        is_injected=pl.col("is_injected") | is_due,
+    )
+
+
+def edited_sessions(job: Job, buckets: Collection[int], files: Collection[str]) -> pl.DataFrame:
+    """``tenant_id``, ``owner`` and ``session_id`` of versions among the rows of some data files.
+
+    Args:
+        job: The run.
+        buckets: Tenant buckets of the files.
+        files: Data files of episodes.
+    """
+    links = links_of(job, buckets).collect()
+    rows = tables.scan(job.lake, EPISODES, files=files if links.height else ())
+    edited = rows.filter(pl.col("episode_id").is_in(links["derived_id"].unique().implode()))
+    named = edited.with_columns(owner_expr()).select("tenant_id", "owner", "session_id")
+    return named.filter(pl.col("owner").is_not_null()).unique().sort(pl.all()).collect()

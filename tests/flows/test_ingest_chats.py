@@ -1,0 +1,57 @@
+"""Chats of several people into a lake: whose rows they are, again and grown; LoCoMo's times need a zone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.flows.lakes import REPOSITORY, content, ingest, job_on, reasons
+from transforms.validate import Defaults
+
+SAMPLES = REPOSITORY / "samples" / "formats"
+
+
+def test_a_workspace_is_each_members_or_the_owners(tmp_path: Path) -> None:
+    job = job_on(tmp_path / "lake")
+    first = ingest(job, SAMPLES / "slack-export", defaults=Defaults(tenant_id="t"))
+    assert (first["landed"], first["quarantined"]) == (8, 0)
+    owned = Defaults(tenant_id="t", user_id="bram@claybarn.example")
+    assert ingest(job, SAMPLES / "slack-export", defaults=owned)["landed"] == 8
+    rows = content(job).group_by("user_id", "role").len().sort("user_id", "role").rows()
+    assert rows == [
+        (None, "other", 2),
+        ("U1AURA", "user", 2),
+        ("U2BRAM", "user", 3),
+        ("U9GUEST", "user", 1),
+        ("bram@claybarn.example", "other", 5),
+        ("bram@claybarn.example", "user", 3),
+    ]
+    assert ingest(job, SAMPLES / "slack-export", defaults=owned)["landed"] == 0
+
+
+def test_a_grown_export_adds_what_is_new_and_a_chat_twice_nothing(tmp_path: Path) -> None:
+    job, defaults = job_on(tmp_path / "lake"), Defaults(tenant_id="t")
+    export = tmp_path / "export"
+    shutil.copytree(SAMPLES / "slack-export", export)
+    ingest(job, export, defaults=defaults)
+    day = export / "kiln-room" / "2026-05-05.json"
+    messages = json.loads(day.read_bytes())
+    messages.append({"type": "message", "user": "U1AURA", "text": "Me.", "ts": "1777968120.000300"})
+    day.write_text(json.dumps(messages))
+    again = ingest(job, export, defaults=defaults)
+    assert (again["landed"], again["duplicates"], again["quarantined"]) == (1, 8, 0)
+    for expected in (7, 0):
+        assert ingest(job, SAMPLES / "group-chat.json", defaults=defaults)["landed"] == expected
+
+
+def test_dates_without_a_zone_wait_for_one(tmp_path: Path) -> None:
+    job = job_on(tmp_path / "lake")
+    naive = ingest(
+        job, SAMPLES / "locomo.json", SAMPLES / "longmemeval.json", defaults=Defaults(tenant_id="t")
+    )
+    assert (naive["landed"], reasons(job)) == (0, {"naive_time": 12})
+    zoned = Defaults(tenant_id="t", timezone="Europe/Berlin")
+    assert ingest(job, SAMPLES / "locomo.json", SAMPLES / "longmemeval.json", defaults=zoned)["landed"] == 12
+    times = content(job).sort("event_at")["event_at"]
+    assert str(times[0]) == "2026-03-02 08:05:00+00:00"
