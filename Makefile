@@ -38,7 +38,7 @@ types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/dev.stamp ## measure; appends JSON lines under benchmarks/
 	$(BIN)/python -m benchmarks

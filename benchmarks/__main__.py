@@ -39,6 +39,7 @@ GROUPS = (
     "peers",
     "soak",
     "billion",
+    "formats",
 )
 ONE_ROW_SEGMENTS = 10_000
 Steps = dict[str, Callable[[Path, int, Callable[[dict[str, Any]], None]], None]]
@@ -196,6 +197,10 @@ def _child(options: argparse.Namespace) -> None:
         from benchmarks.segments import run as run_segments
 
         run_segments(emit, folder, ONE_ROW_SEGMENTS)
+    elif group == "formats":
+        from benchmarks.formats import run as run_formats
+
+        run_formats(emit, folder, size)
     elif group == "peers":
         from benchmarks.peers import run as run_peers
 

@@ -16,33 +16,7 @@ REQUESTERS = ("subject", "controller", "authority", "operator")
 
 def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     """Add the verbs."""
-    export = verb(
-        "export",
-        "Everything held about a person, as a zip: a readable page, JSON and a manifest.",
-        "slowwave --lake ./memory export --tenant acme --user u1 --out u1.zip",
-        scope,
-    )
-    export.add_argument("--out", metavar="FILE", required=True, help="file to write, outside of the lake")
-    export.add_argument(
-        "--form",
-        choices=("zip", "jsonl"),
-        default="zip",
-        help="zip: all that is held, as an answer to a request (default); jsonl: the episodes only, one a line,"
-        " of a person, an agent or a whole tenant, which ingest takes back as the rows they are",
-    )
-    export.add_argument(
-        "--basis",
-        default="gdpr-art-15",
-        metavar="BASIS",
-        help=f"legal basis: {', '.join(BASES)} or other:<word> (default gdpr-art-15)",
-    )
-    export.add_argument(
-        "--requested-by", choices=REQUESTERS, default="subject", help="who asks (default subject)"
-    )
-    export.add_argument(
-        "--alias", action="append", default=[], metavar="NAME", help="another name the user speaks under"
-    )
-    export.add_argument("--force", action="store_true", help="replace the file where it exists")
+    _add_export(verb, scope)
     report = verb(
         "report",
         "Write a report: page with charts, JSON, CSV, Parquet; exit code 7 where compliance or health fails.",
@@ -58,3 +32,33 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     report.add_argument(
         "--days", type=positive, metavar="N", help="look back so many days (default: as configured)"
     )
+
+
+def _add_export(verb: Verb, scope: argparse.ArgumentParser) -> None:
+    export = verb(
+        "export",
+        "Everything held about a person, as a zip: a readable page, JSON and a manifest.",
+        "slowwave --lake ./memory export --tenant acme --user u1 --out u1.zip",
+        scope,
+    )
+    export.add_argument("--out", metavar="FILE", required=True, help="file to write, outside of the lake")
+    export.add_argument(
+        "--form",
+        choices=("zip", "jsonl"),
+        default="zip",
+        help="zip: all that is held, as an answer to a request (default); jsonl: the episodes only, of a"
+        " person, an agent or a whole tenant; ingest takes both back",
+    )
+    export.add_argument(
+        "--basis",
+        default="gdpr-art-15",
+        metavar="BASIS",
+        help=f"legal basis: {', '.join(BASES)} or other:<word> (default gdpr-art-15)",
+    )
+    export.add_argument(
+        "--requested-by", choices=REQUESTERS, default="subject", help="who asks (default subject)"
+    )
+    export.add_argument(
+        "--alias", action="append", default=[], metavar="NAME", help="another name the user speaks under"
+    )
+    export.add_argument("--force", action="store_true", help="replace the file where it exists")

@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from flows import versions
+from flows.claimed_ids import own
 from flows.job import Job
 from lake import locks, tables, upkeep
 from lake.rights.admission import Admission, admission
 from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
-from transforms.schemas import EPISODES, LINEAGE, QUARANTINE, Table
+from transforms.schemas import EPISODES, QUARANTINE, Table
 
 COMMIT_LOCK = "commit"
 COMMIT_WAIT_SECONDS = 600.0
@@ -105,7 +106,7 @@ def commit(job: Job, buffer: Buffer, tally: Tally, *, is_chosen: bool = False) -
     with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
         held = admission(job.lake)
         episodes, refused, left_out = _admitted(held, episodes, refused)
-        episodes, foreign = versions.own(job, episodes, claimed)
+        episodes, foreign = own(job, episodes, claimed)
         found = versions.split(job, episodes, is_chosen=is_chosen)
         del episodes
         clashes = to_quarantine(job, pl.concat([found.clashes, foreign]), "ingest")
@@ -113,10 +114,9 @@ def commit(job: Job, buffer: Buffer, tally: Tally, *, is_chosen: bool = False) -
         left_out += others
         refused = pl.concat([refused, clashes])
         strange = _new_quarantine(job, refused)
-        lineage = found.lineage.filter(pl.col("derived_id").is_in(edited["episode_id"].implode()))
-        versions.begin(job, edited)
         tables.append(job.lake, QUARANTINE, strange)
-        tables.append(job.lake, LINEAGE, lineage)
+        if edited.height:
+            versions.begin(job, edited, found.lineage)
         tables.append(job.lake, EPISODES, pl.concat([found.fresh, edited]))
         versions.settle(job)
     tally.landed += found.fresh.height + edited.height

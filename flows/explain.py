@@ -23,7 +23,10 @@ SHOWN = [
     "tenant_id",
     "user_id",
     "session_id",
+    "turn_index",
     "event_at",
+    "tool_name",
+    "outcome",
     "content",
     "redactions",
     "is_injected",
@@ -57,12 +60,12 @@ def explain(options: argparse.Namespace) -> Output:
 
 
 def _explained(source: Source, options: argparse.Namespace, policy: Policy) -> dict[str, Any]:
-    """Format of a source, and rows and refusals of its first batch in the order of its lines."""
+    """Format of a source; rows and refusals of its first batch, in its order, and what that leaves out."""
     with source.open() as stream:
         batch = next(source.reader.read(stream, source.file_name, policy.ingest), None)
     entry: dict[str, Any] = {"file": source.file_name, "format": source.reader.name}
     if batch is None:
-        return {**entry, "rows": [], "refused": []}
+        return {**entry, "rows": [], "refused": [], "left_out": {}}
     done = normalise(
         batch.drafts,
         source=source.reader.name,
@@ -77,20 +80,27 @@ def _explained(source: Source, options: argparse.Namespace, policy: Policy) -> d
         **entry,
         "rows": [{**row, "event_at": row["event_at"].isoformat()} for row in rows],
         "refused": refused,
+        "left_out": batch.left_out,
     }
 
 
 def _first(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    return rows.sort("source_line", maintain_order=True, nulls_last=True).head(ROWS).to_dicts()
+    """In the order of the source: a call lands behind its line's words, with its result, but came between."""
+    order = [name for name in ("source_line", "turn_index") if name in rows.columns]
+    return rows.sort(order, maintain_order=True, nulls_last=True).head(ROWS).to_dicts()
 
 
 def _lines(entry: dict[str, Any]) -> list[str]:
     lines = [f"{entry['file']}: {entry['format']}"]
     for row in entry["rows"]:
-        who = row["speaker"] or row["role"] or "-"
+        who = row["tool_name"] or row["speaker"] or row["role"] or "-"
+        ended = f", {row['outcome']}" if row["outcome"] else ""
         scope = "/".join(str(row[c] or "-") for c in ("tenant_id", "user_id", "session_id"))
         text = " ".join(row["content"].split())[:80]
         mark = ", injected" if row["is_injected"] else ""
-        lines.append(f"  {row['event_at']} {scope} {row['kind']}{mark} {who}: {text}")
+        lines.append(f"  {row['event_at']} {scope} {row['kind']}{mark}{ended} {who}: {text}")
     lines += [f"  refused, line {r['source_line']}: {r['reason']}: {r['detail']}" for r in entry["refused"]]
+    if len(lines) == 1 and entry["left_out"]:
+        told = ", ".join(f"{reason} {count:,}" for reason, count in entry["left_out"].items())
+        lines.append(f"  nothing to land; left out: {told}")
     return lines

@@ -65,7 +65,7 @@ def run_export_lines(job: Job, subject: Subject, out: Path, *, is_forced: bool =
             temporary.unlink(missing_ok=True)
             raise
     publish(temporary, out, is_forced=is_forced)
-    told = {"rows": sum(counts.values()), "file_sha256": digest.hexdigest()}
+    told: dict[str, int | str] = {"rows": sum(counts.values()), "file_sha256": digest.hexdigest()}
     hashed = subject_hash(salt(job.lake), subject)
     audit.append(job.lake, "episodes_exported", at=datetime.now(UTC), subject_hash=hashed, counts=told)
     return {"file": str(out), "counts": counts, "sha256": digest.hexdigest()}

@@ -176,10 +176,10 @@ def ingest_table(tally: Mapping[str, Any]) -> str:
 
 def _outcomes(tally: Mapping[str, Any], *, has_reasons: bool) -> list[tuple[str, int]]:
     """Rows in, and the four counts that add up to them; with reasons, indented below two of them."""
-    left_out = sum(tally["left_out"].values())
+    left_out, edited = sum(tally["left_out"].values()), tally.get("versions", 0)
     parts: list[tuple[str, int, Mapping[str, int]]] = [
         ("rows in", tally["rows_in"], {}),
-        ("landed", tally["landed"], {}),
+        ("landed", tally["landed"], {"new versions": edited} if edited else {}),
         ("already held", tally["duplicates"], {}),
         ("quarantined", tally["quarantined"], tally["reasons"]),
         ("left out", left_out, tally["left_out"]),

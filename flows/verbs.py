@@ -189,16 +189,14 @@ def formats(options: argparse.Namespace) -> Output:
     from transforms.readers.registry import READERS
 
     del options
-    names = [(reader.name, _told_plainly(type(reader).__doc__ or "")) for reader in READERS]
-    data = {"formats": [{"name": name, "description": text} for name, text in names]}
-    return Output(data, table("", ("format", "what it is"), names))
+    told = sorted((reader.name, reader.about) for reader in READERS)
+    data = {"formats": [{"name": name, "description": about} for name, about in told]}
+    rows = [(name, *about.rstrip(".").partition("; a record is ")[::2]) for name, about in told]
+    return Output(data, table("", ("format", "what it reads", "a record is"), rows, wraps=_TOLD))
 
 
-def _told_plainly(docstring: str) -> str:
-    """The first line of a reader's docstring, as a phrase without markup."""
-    line = docstring.strip().partition("\n")[0].rstrip(".").replace("`", "")
-    line = line.rpartition(": ")[2].removeprefix("Reader of ").removeprefix("the ")
-    return line[:1].upper() + line[1:]
+_TOLD = ("what it reads", "a record is")
+"""Columns of ``formats`` whose cells may be broken over lines."""
 
 
 def migrate(options: argparse.Namespace) -> Output:

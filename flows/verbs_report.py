@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from flows.job import Job
 from flows.setup import Output, job_of, past_job
 from transforms.errors import UsageError
 from transforms.subjects import Subject

@@ -18,13 +18,13 @@ from transforms import versions
 from transforms.claims.imported import is_memory
 from transforms.owners import owner_expr
 from transforms.quarantine import quarantined
-from transforms.schemas import COLD, EPISODES, FORGOTTEN, LINEAGE, QUARANTINE
+from transforms.schemas import EPISODES, FORGOTTEN, LINEAGE, QUARANTINE
 from transforms.versions import HELD, KIND, REPLACED_TAG, Split, refusals
 
 PENDING = "state/versions.json"
 """Numbers of buckets with versions that came, and replace what is not marked yet."""
 SCOPE = ("tenant_id", "user_id", "agent_id", "session_id")
-_FOREIGN = "The row names the id of another row, which is of another tenant, user, agent or session."
+"""Columns that say whose a row is."""
 
 
 def split(job: Job, episodes: pl.DataFrame, *, is_chosen: bool = False) -> Split:
@@ -34,6 +34,7 @@ def split(job: Job, episodes: pl.DataFrame, *, is_chosen: bool = False) -> Split
     held = _held(job, buckets, episodes["episode_id"])
     several = versions.contested(episodes, held, links)
     if several.height:
+        links = pl.concat([links, _lost_links(job, buckets, several, links)])
         named = pl.concat([several["episode_id"], versions.named(several, links)]).unique()
         found = [_told(job, buckets, named), _held(job, buckets, named), held]
         held = pl.concat(found, how="diagonal").unique("episode_id", keep="first", maintain_order=True)
@@ -44,28 +45,25 @@ def split(job: Job, episodes: pl.DataFrame, *, is_chosen: bool = False) -> Split
     return versions.split(episodes, held, links, refused=refused) if refused else done
 
 
-def own(job: Job, episodes: pl.DataFrame, claimed: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows without those that name an id of another scope, and these as refusals (``schemas.REFUSALS``).
-
-    Args:
-        job: The run.
-        episodes: Candidates.
-        claimed: Ids that rows named themselves; who has one is looked for in all buckets.
-    """
-    named = episodes.filter(pl.col("episode_id").is_in(claimed.implode()))
-    if named.is_empty():
-        return episodes, refusals(named)
-    rows = pl.concat(
-        tables.scan(job.lake, table).select("episode_id", *SCOPE) for table in (EPISODES, COLD, FORGOTTEN)
-    )
-    held = rows.filter(pl.col("episode_id").is_in(claimed.unique().implode())).collect()
-    first = named.sort(*SCOPE, nulls_last=True).select("episode_id", *SCOPE)
-    owners = pl.concat([held, first]).unique("episode_id", keep="first", maintain_order=True)
-    is_named = pl.col("episode_id").is_in(owners["episode_id"].implode())
-    several, whose = episodes.filter(is_named), ["episode_id", *SCOPE]
-    mine = several.join(owners, on=whose, how="semi", nulls_equal=True)
-    foreign = several.join(owners, on=whose, how="anti", nulls_equal=True)
-    return pl.concat([episodes.filter(~is_named), mine]), refusals(foreign, _FOREIGN, "foreign_id")
+def _lost_links(
+    job: Job, buckets: Collection[int], several: pl.DataFrame, links: pl.DataFrame
+) -> pl.DataFrame:
+    """Lineage of rows that came back from an export without it: ids of versions tell whose they are."""
+    roots = several.filter(~pl.col("episode_id").is_in(links["source_id"].implode()))["episode_id"]
+    rows = tables.scan(job.lake, EPISODES, buckets=buckets)
+    marked = rows.filter("is_injected", pl.col("episode_id").is_in(roots.implode()))
+    held = marked.select("episode_id", "tenant_bucket", *SCOPE).collect()
+    if held.is_empty():
+        return links.clear()
+    around = rows.select(*SCOPE, version="episode_id", text="content_hash", stands=~pl.col("is_injected"))
+    pairs = around.join(held.lazy(), on=SCOPE, nulls_equal=True).collect()
+    found = list[tuple[str, str, int]]()
+    for (root, bucket), family in pairs.group_by("episode_id", "tenant_bucket", maintain_order=True):
+        texts = family.select("version", "text", "stands").iter_rows()
+        named = {one: stands for one, text, stands in texts if versions.version_id(str(root), text) == one}
+        before = [str(root), *(one for one, stands in named.items() if not stands)]
+        found += [(one, old, bucket) for one, stands in named.items() if stands for old in before]
+    return pl.DataFrame(found, schema=links.schema, orient="row")
 
 
 def links_of(job: Job, buckets: Iterable[int]) -> pl.LazyFrame:
@@ -77,12 +75,15 @@ def links_of(job: Job, buckets: Iterable[int]) -> pl.LazyFrame:
 def _held(job: Job, buckets: Collection[int], names: pl.Series) -> pl.DataFrame:
     """Ids and hashes of rows that the lake has (``versions.HELD``)."""
     wanted = names.unique().to_frame("episode_id").lazy()
-    held = tables.scan(job.lake, EPISODES, buckets=buckets).select("episode_id", "content_hash")
-    here = held.join(wanted, on="episode_id", how="semi").collect()
+    parts = [pl.DataFrame(schema=HELD)]
+    # A bucket at a time: all ids of a lake of ten million rows are a gigabyte.
+    for bucket in buckets:
+        held = tables.scan(job.lake, EPISODES, buckets=[bucket]).select("episode_id", "content_hash")
+        parts.append(held.join(wanted, on="episode_id", how="semi").collect())
     # What retention took out, while something rests on it, is not news either.
     gone = tables.scan(job.lake, FORGOTTEN, buckets=buckets).select("episode_id")
     back = gone.join(wanted, on="episode_id", how="semi").collect()
-    found = pl.concat([pl.DataFrame(schema=HELD), here, back], how="diagonal")
+    found = pl.concat([*parts, back], how="diagonal")
     return found.unique("episode_id", keep="first", maintain_order=True)
 
 
@@ -104,11 +105,12 @@ def _refused(job: Job, edited: pl.DataFrame) -> list[str]:
     return named.join(raws, on=["tenant_id", "raw"], how="semi")["name"].to_list()
 
 
-def begin(job: Job, edited: pl.DataFrame) -> None:
-    """Note, before they land, in which buckets versions are about to replace something."""
-    if edited.height:
-        buckets = {*_pending(job), *edited["tenant_bucket"]}
-        job.lake.storage.write(PENDING, json.dumps(sorted(buckets)).encode())
+def begin(job: Job, edited: pl.DataFrame, lineage: pl.DataFrame) -> None:
+    """Note, before they land, in which buckets versions are about to replace something, and what it is."""
+    buckets = {*_pending(job), *edited["tenant_bucket"]}
+    job.lake.storage.write(PENDING, json.dumps(sorted(buckets)).encode())
+    mine = pl.col("derived_id").is_in(edited["episode_id"].implode())
+    tables.append(job.lake, LINEAGE, lineage.filter(mine))
 
 
 def is_pending(job: Job) -> bool:
@@ -148,12 +150,14 @@ def _mark(job: Job, bucket: int) -> int:
         light = tables.scan(job.lake, EPISODES, files=[name])
         due = light.filter(is_due).select(pl.len()).collect().item()
         if due:
-            tables.rewrite(job.lake, EPISODES, [name], _marked(light.collect(), is_due))
+            tables.rewrite(
+                job.lake, EPISODES, [name], _marked(light.collect(), is_due, job.policy.trust.tool)
+            )
             marked += due
     return marked
 
 
-def _marked(rows: pl.DataFrame, is_due: pl.Expr) -> pl.DataFrame:
+def _marked(rows: pl.DataFrame, is_due: pl.Expr, trust: float) -> pl.DataFrame:
     """Rows of a file, the replaced ones as context; a memory of another store is none any more."""
     tags = pl.concat_list("tags", pl.lit([REPLACED_TAG])).list.unique(maintain_order=True)
     kind = pl.when(is_memory()).then(pl.lit("observation")).otherwise("kind")
@@ -161,6 +165,7 @@ def _marked(rows: pl.DataFrame, is_due: pl.Expr) -> pl.DataFrame:
         tags=pl.when(is_due).then(tags).otherwise("tags"),
         kind=pl.when(is_due).then(kind).otherwise("kind"),
         is_injected=pl.col("is_injected") | is_due,
+        trust=pl.when(is_due).then(pl.min_horizontal("trust", pl.lit(trust, pl.Float32))).otherwise("trust"),
     )
 
 

@@ -18,7 +18,7 @@ from lake.scope import Scope
 from lake.storage import Entry, LocalStorage
 from transforms.errors import LakeError
 from transforms.policy import Policy
-from transforms.schemas import EPISODES
+from transforms.schemas import EPISODES, LINEAGE
 
 SCOPES_HELD = 64
 """Scopes whose tail is kept between calls, the most recently asked ones."""
@@ -48,6 +48,7 @@ class FreshTail:
         self._lock = threading.Lock()
         self._segments: dict[str, _Segment] = {}
         self._files: tuple[int, int, frozenset[str]] = (-2, -2, frozenset())
+        self._replaced: dict[tuple[int, int], frozenset[str]] = {}
         self._held: OrderedDict[Scope, tuple[object, pl.DataFrame]] = OrderedDict()
 
     def episodes(
@@ -93,6 +94,20 @@ class FreshTail:
                 self._held.popitem(last=False)
             frame = self._held[scope][1]
         return frame if frame.height else None
+
+    def replaced(self, scope: Scope, since_version: int) -> frozenset[str]:
+        """Ids of the tenant's episodes that edits have replaced; none where no row came after a version."""
+        bucket = self._lake.bucket(scope.tenant)
+        with self._lock:
+            if not any(f"tenant_bucket={bucket}/" in name for name in self._added(since_version)):
+                return frozenset()
+            key = bucket, self._files[1]
+            if key not in self._replaced:
+                rows = tables.scan(self._lake, LINEAGE, buckets=[bucket])
+                links = rows.filter(pl.col("derived_kind") == EPISODES.name, tenant_id=scope.tenant)
+                found = links.select("source_id").collect()["source_id"]
+                self._replaced = {key: frozenset(found)}
+            return self._replaced[key]
 
     def _entries(self, bucket: int) -> list[Entry]:
         """Segments of a bucket, all of them read.

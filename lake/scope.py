@@ -166,6 +166,8 @@ class Filters:
         since: Rows that happened before it are not; None sets no bound.
         until: Rows that happened at it or later are not; None sets no bound.
         is_partial: Whether an answer as of the past may lack what retention has deleted since.
+        replaced: Ids of episodes that edits have replaced since the index was built: neither they nor what
+            rests on them are served.
     """
 
     as_of: datetime
@@ -176,6 +178,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     is_partial: bool = False
+    replaced: frozenset[str] = frozenset()
 
     @cached_property
     def now_us(self) -> int:
@@ -210,7 +213,11 @@ class Filters:
             and (last is None or row["event_at"] < last)
             and (self.kinds is None or row["kind"] in self.kinds)
             and not (self.tombstones and self.tombstones.refuses(row))
+            and not (self.replaced and self._is_replaced(row))
         )
+
+    def _is_replaced(self, row: Mapping[str, Any]) -> bool:
+        return row["memory_id"] in self.replaced or not self.replaced.isdisjoint(row["source_refs"] or ())
 
     def kept(self) -> list[pl.Expr]:
         """The filters on a frame of ``schemas.MEMORIES``, but for tombstones."""

@@ -66,7 +66,7 @@ class IngestPolicy(Section):
     """A longer message is quarantined whole."""
     max_id_chars: int = Field(512, ge=1, le=65_536)
     """Longest tenant, user, agent or session id."""
-    batch_rows: int = Field(50_000, ge=1, le=10_000_000)
+    batch_rows: int = Field(20_000, ge=1, le=10_000_000)
     """Rows a reader hands over at once."""
     batch_bytes: int = Field(64_000_000, ge=1, le=1_000_000_000_000)
     """Source bytes a reader hands over at once."""
@@ -78,7 +78,7 @@ class IngestPolicy(Section):
     """First bytes of a source that its format is told from."""
     max_reason_chars: int = Field(500, ge=1, le=1_000_000)
     """Longest failure_reason taken from the text of a failed tool call."""
-    commit_rows: int = Field(250_000, ge=1, le=100_000_000)
+    commit_rows: int = Field(150_000, ge=1, le=100_000_000)
     """Rows of one lake commit: more means fewer files, and more memory (about 1 KB a row)."""
     commit_bytes: int = Field(400_000_000, ge=1, le=1_000_000_000_000)
     """Bytes of one lake commit: long texts fill the memory long before there are commit_rows of them."""

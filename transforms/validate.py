@@ -71,7 +71,10 @@ def clean(drafts: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
         UsageError: A time needs the default zone, and there is no such zone.
     """
     scopes = [
-        pl.when(pl.col(name).str.len_chars() > 0).then(pl.col(name)).fill_null(pl.lit(value, pl.String))
+        # A row of an export is of the scope that it names: its id is.
+        pl.when(pl.col(name).str.len_chars() > 0)
+        .then(pl.col(name))
+        .fill_null(pl.when(pl.col("exported").is_null()).then(pl.lit(value, pl.String)))
         for name, value in zip(_IDS, _scope_values(defaults), strict=True)
     ]
     role = pl.col("role").str.strip_chars().str.to_lowercase()

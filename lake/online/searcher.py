@@ -107,6 +107,7 @@ class Searcher:
             found = ranked(routed(asked, [facts_of(one) for one in believed]), believed)
             return replace(found, background=generation.manifest.measured())
         since = int(generation.manifest.inputs["episodes"])
+        asked = self._standing(asked, since)
         asked = routed(asked, [self._shelf.of(generation, scope) for scope in asked.scopes])
         published = self._published(generation, asked)
         fresh = self._unpublished(asked, since)
@@ -118,6 +119,7 @@ class Searcher:
         if generation is None or count == 0:
             return []
         if not _is_before(generation, asked):
+            asked = self._standing(asked, int(generation.manifest.inputs["episodes"]))
             return self._shelf.of(generation, asked.scopes[0]).base(count, asked.filters)
         own = self._past.sources(replace(asked, scopes=asked.scopes[:1]))[0]
         return facts_of(own).base(count, asked.filters)
@@ -149,6 +151,13 @@ class Searcher:
         """What was believed before the live generation was built; landed rows before the tables, as above."""
         landed = self._unpublished(asked, tables.version(self._lake, EPISODES))
         return [*self._past.sources(asked), *landed]
+
+    def _standing(self, asked: Asked, since: int) -> Asked:
+        """The same search without what edits have replaced since the index was built."""
+        gone = [ids for scope in asked.scopes if (ids := self._tail.replaced(scope, since))]
+        if not gone:
+            return asked
+        return replace(asked, filters=replace(asked.filters, replaced=frozenset().union(*gone)))
 
     def _unpublished(self, asked: Asked, since: int) -> list[FrameSource]:
         """The fresh tail of each scope."""

@@ -22,6 +22,7 @@ from flows.present import WIDTH
 from tests.flows.lakes import REPOSITORY, Command, environment, files_below, row, start, write
 from tests.model_server import Fault, ModelServer
 from transforms.errors import LakeError
+from transforms.readers.registry import READERS
 
 VERBS = (
     "init",
@@ -489,6 +490,25 @@ def test_ingest_explain_shows_rows_and_refusals_in_the_order_of_their_lines(
     assert "picture.png: skipped, of no known format" in said.out
 
 
+def test_ingest_explain_shows_calls_between_the_words(tmp_path: Path, command: Command) -> None:
+    called = {"id": "k1", "type": "function", "function": {"name": "find_pier", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Which pier?"},
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "k1", "content": "Error: no such ferry"},
+        {"role": "assistant", "content": "I cannot find it."},
+    ]
+    write(tmp_path / "chat.jsonl", [{"id": "c1", "timestamp": "2026-06-01T10:00:00Z", "messages": messages}])
+    write(tmp_path / "none.jsonl", [{"id": "c2", "messages": []}])
+    said = command("ingest", "--explain", tmp_path, "--tenant", "acme", *AT).out.splitlines()
+    assert [line.partition("c1 ")[2] for line in said[1:4]] == [
+        "conversation user: Which pier?",
+        "action, failure find_pier: Error: no such ferry",
+        "conversation assistant: I cannot find it.",
+    ]
+    assert said[4:] == ["none.jsonl: openai-messages", "  nothing to land; left out: empty_conversation 1"]
+
+
 def test_an_error_says_its_remedy_once(lake: Path, command: Command) -> None:
     error = LakeError("it is damaged", "Mend it.")
     assert (str(error), error.message, error.remedy) == (
@@ -539,8 +559,17 @@ def test_formats_are_told_in_plain_words(command: Command) -> None:
     said = command("formats").out
     assert not any(mark in said for mark in ("`", "Reader of", "__"))
     told = {entry["name"]: entry["description"] for entry in command("formats", "--json").json["formats"]}
-    assert told["slowwave-csv"] == "CSV in the row shape"
-    assert told["slowwave-parquet"] == "Documented row shape in Parquet columns"
+    assert list(told) == sorted(reader.name for reader in READERS)
+    assert told["slowwave-csv"] == "CSV with the columns of the row shape; a record is one row."
+    assert all(name in said for name in told)
+
+
+@pytest.mark.parametrize("width", [80, 110])
+def test_formats_fit_the_line(command: Command, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = command("formats").out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)
 
 
 def test_init_does_not_settle_in_the_package(command: Command) -> None:

@@ -9,8 +9,8 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,39 +116,30 @@ def test_a_part_does_not_stand_for_other_settings_or_a_table_that_was_lost(tmp_p
     file = made("lines", tmp_path)
     job = job_on(tmp_path / "lake", policy=SMALL)
     with living() as life:
-        until_noted(job, file, life.die)
+        ingest(replace(job, progress=Dying(job, life.die)), file)
     assert any((tmp_path / "lake" / "state" / "ingesting").rglob("*.json"))
     other = job_on(tmp_path / "lake", policy=Policy(ingest=IngestPolicy(batch_rows=5, commit_rows=12)))
     _, meters = kept(other, file)
     assert meters[0].total == file.stat().st_size
 
 
-def until_noted(job: Job, file: Path, die: Callable[[], None]) -> None:
-    """Ingest with a progress that dies once a part was noted."""
+class Dying(Kept):
+    """Progress that dies once a part of a file was noted."""
 
-    class Dying(Kept):
-        def _told(self, event: str, meter: Meter) -> None:
-            super()._told(event, meter)
+    def __init__(self, job: Job, die: Callable[[], None]) -> None:
+        super().__init__()
+        self._notes, self._die = Path(job.lake.uri) / "state" / "ingesting", die
 
-        def task(
-            self, name: str, total: int | None, unit: str = "rows"
-        ) -> AbstractContextManager[Callable[[int], None]]:
-            from contextlib import contextmanager
+    @contextmanager
+    def task(self, name: str, total: int | None, unit: str = "rows") -> Iterator[Callable[[int], None]]:
+        with counted(name, total, unit, self._told) as advance:
 
-            @contextmanager
-            def watched() -> Any:
-                with counted(name, total, unit, self._told) as advance:
+            def step(count: int) -> None:
+                advance(count)
+                if any(self._notes.rglob("*.json")):
+                    self._die()
 
-                    def step(count: int) -> None:
-                        advance(count)
-                        if any((Path(job.lake.uri) / "state" / "ingesting").rglob("*.json")):
-                            die()
-
-                    yield step
-
-            return watched()
-
-    ingest(replace(job, progress=Dying()), file)
+            yield step
 
 
 CONFIG = "[ingest]\nbatch_rows = 100\ncommit_rows = 200\n"

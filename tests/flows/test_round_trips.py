@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from flows.embed import run_embed
 from flows.export import run_export
 from flows.export_lines import run_export_lines
 from flows.job import Job
-from lake import revisions, tables
+from lake import landing, revisions, tables
+from lake.rights import audit
 from lake.sources import open_sources
-from tests.flows.lakes import content, ingest, job_on, row, write
+from tests.flows.lakes import Command, content, ingest, job_on, row, write
 from tests.flows.test_versions import TEA, TOLD, export, facts, on, place, served
 from tests.lake.crypto.sealed import sealed_job
+from transforms import ids
 from transforms.schemas import EPISODES, FACTS, QUARANTINE
 from transforms.subjects import Subject
 
@@ -65,9 +68,7 @@ def table(job: Job, out: Path) -> Path:
 
 
 @pytest.mark.parametrize(("written", "user"), [(zipped, "ana"), (lines, None), (table, None)])
-def test_an_export_comes_back_as_the_same_rows(
-    job: Job, tmp_path: Path, written: Any, user: str | None
-) -> None:
+def test_an_export_comes_back_whole(job: Job, tmp_path: Path, written: Any, user: str | None) -> None:
     source = written(job, tmp_path / "out")
     other = on(job_on(tmp_path / "other", buckets=5), 3)
     tally = ingest(other, source)
@@ -89,8 +90,8 @@ def test_what_comes_back_is_served_and_believed_as_before(job: Job, tmp_path: Pa
     run_consolidate(other)
     assert served(other) == served(job)
     assert facts(other) == facts(job)
-    ids = [revisions.standing(one.lake, FACTS)["fact_id"].sort().to_list() for one in (job, other)]
-    assert ids[0] == ids[1]
+    named = [revisions.standing(one.lake, FACTS)["fact_id"].sort().to_list() for one in (job, other)]
+    assert named[0] == named[1]
 
 
 def test_the_files_before_go_on_where_their_export_came_back(job: Job, tmp_path: Path) -> None:
@@ -119,6 +120,12 @@ def test_nobody_takes_over_the_row_of_another_scope_by_naming_its_id(job: Job, t
         file = write(tmp_path / f"forged-{number}.jsonl", forged)
         assert ingest(job, file)["reasons"] == {"foreign_id": len(forged)}
     assert rows(job).equals(before)
+    # An id that was taken before its own row came is no reason to take that row for a version of it.
+    early = {**held[0], "episode_id": ids.row_id("acme", "cy", "", "s1", "nrow-77")}
+    assert ingest(job, write(tmp_path / "early.jsonl", [early]))["landed"] == 1
+    true = row(77, "of cy", user_id="cy")
+    assert ingest(job, write(tmp_path / "true.jsonl", [true]))["reasons"] == {"foreign_id": 1}
+    assert content(job).filter(pl.col("content") == "of cy").is_empty()
     twins = [{**held[0], "episode_id": "a" * 32, "user_id": user} for user in ("ana", "ben")]
     assert ingest(job, write(tmp_path / "twins.jsonl", twins))["reasons"] == {"foreign_id": 1}
 
@@ -167,3 +174,27 @@ def test_of_a_table_only_what_stands_is_read(job: Job, tmp_path: Path) -> None:
     names = {source.file_name for source in open_sources(str(folder))}
     assert names == set(tables.data_files(job.lake, EPISODES))
     assert len(list(folder.rglob("*.parquet"))) > len(names)
+
+
+def test_rows_that_no_ingest_has_taken_are_in_the_zip(job: Job, tmp_path: Path) -> None:
+    landing.append(job.lake, [row(11, "waiting")], policy=job.policy, now=job.as_of)
+    other = on(job_on(tmp_path / "other"), 3)
+    tally = ingest(other, zipped(job, tmp_path / "out.zip"))
+    assert tally["quarantined"] == 0
+    ingest(job)
+    assert rows(other).equals(rows(job, "ana"))
+
+
+def test_the_verb_writes_lines_once_and_tells_the_audit(job: Job, tmp_path: Path, command: Command) -> None:
+    out = tmp_path / "acme.jsonl"
+    words = ("--lake", job.lake.uri, "export", "--tenant", "acme", "--form", "jsonl", "--out", out)
+    told = command("--json", *words).json
+    assert told["counts"] == {"cold": 0, "episodes": content(job).height}
+    assert told["sha256"] == sha256(out.read_bytes()).hexdigest()
+    assert audit.entries(job.lake)[-1].kind == "episodes_exported"
+    assert command("--json", *words).error["code"] == "usage"
+    assert f"{content(job).height:,} episodes in {out}" in command(*words, "--force").out
+    assert out.stat().st_mode & 0o777 == 0o600
+    mine = command("--json", *words[:-1], tmp_path / "ben.jsonl", "--user", "ben").json
+    assert mine["counts"]["episodes"] == 1
+    assert not list(tmp_path.glob(".*.partial"))

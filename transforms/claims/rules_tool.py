@@ -17,6 +17,10 @@ _STREET = (
     r"(?:Row|Street|St|Road|Rd|Lane|Avenue|Ave|Way|Square|Place|Court|Drive|Quay|Walk|Terrace|Close"
     r"|Hill|Park|Boulevard|Straße|Strasse|Gasse|Platz|Weg)"
 )
+_KEY = r"[a-z][a-z0-9]{0,40}(?:[._-][a-z0-9]{1,40}){0,5}"
+_VALUE = r"[\w.:/-]{1,100}"
+_ONLY_SETTINGS = rf"(?=(?:[,;]? {_KEY} ?= ?{_VALUE})*+[.,;]?[ \t]*+(?:\r?\n|$))"
+"""Nothing but further settings up to the end of the line: code, markup and cookies have more on it."""
 
 RULES = (
     Rule("limit", "limit|quota",
@@ -41,14 +45,13 @@ RULES = (
         r"?(?P<o>v?\d+\.\d+\.\d+[\w.-]*)(?= |$|\))"),
     Rule("setting", "is set to", r"(?P<a>\b\w{1,40}[._][\w.]{0,40}) is set to (?P<o>[\w.:/-]{1,100})"),
     Rule("setting", "=",
-        r"(?:^|(?<=[,:.;] )|(?<=\n))(?P<a>[a-z][a-z0-9]{0,40}(?:[._-][a-z0-9]{1,40}){0,5}) ?= "
-        r"?(?P<o>[\w.:/-]{1,100})(?=,|\s|$)"),
+        rf"(?:^|(?<=[,:.;] )|(?<=\n))(?P<a>{_KEY}) ?= ?(?!(?P=a)\b)(?P<o>{_VALUE}){_ONLY_SETTINGS}"),
     Rule("located_at", ":",
         r"(?:^|(?<=\. ))(?P<s>(?-i:[A-Z])[\w-]{0,40}(?: [\w-]+){0,3}): (?P<o>\d+\w? "
         rf"(?-i:(?:[A-Z][\w'-]+ ){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),
     Rule("deadline", "deadline", r"(?:^|(?<=\. ))(?P<s>[\w -]{1,40}?) deadline(?: is|:) (?P<o>{DATE})",
         keeps_time=True),
-    Rule("version", "/", r"\b(?P<s>[a-z][a-z-]{1,40})/(?P<o>\d+\.\d+\.\d+)\b"),
+    Rule("version", "/", r"(?<![\w/.@-])(?P<s>[a-z][a-z-]{1,40})/(?P<o>\d+\.\d+\.\d+)\b(?!/)"),
     Rule("located_at", "located at",
         r"(?P<s>(?:the |our )?[\w' -]{1,40}?) is located at (?P<o>\d+\w? (?-i:(?:[A-Z][\w'-]+ "
         rf"){{1,3}}{_STREET})\b(?:, [^.;\n]+)?)", most_words=14),

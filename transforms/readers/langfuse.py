@@ -30,7 +30,6 @@ _MARKS = (
     b'"parent_observation_id"',
     b'"htmlPath"',
     b'"bookmarked"',
-    b'"projectId"',
 )
 
 
@@ -46,7 +45,9 @@ class LangfuseTraces:
         keys = set(records[0]) if records else top_keys(head)
         if "resourceSpans" in keys or "messages" in keys:
             return False
-        if {"trace", "observations"} & keys or "data" in keys or "traces" in keys:
+        if "trace" in keys and b'"projectId"' in head:
+            return True
+        if keys & {"trace", "traces", "observations", "data"}:
             return any(mark in head for mark in _MARKS)
         is_observation = bool(keys & _TRACE_IDS) and bool(keys & _OF_OBSERVATIONS)
         return is_observation or ("timestamp" in keys and any(marks <= keys for marks in _OF_TRACES))

@@ -36,7 +36,8 @@ def parquet_frames(stream: BinaryIO, policy: IngestPolicy) -> Iterator[pl.DataFr
                 frame = pl.from_arrow(pa.table(batch) if not isinstance(batch, pa.Table) else batch)
                 if isinstance(frame, pl.DataFrame) and frame.height:
                     yield frame
-    except (pa.ArrowException, OSError, pl.exceptions.PolarsError) as error:
+    # A name of a column that is no UTF-8 is a ValueError of its own.
+    except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UnreadableParquetError(f"the Parquet file cannot be read ({type(error).__name__})") from error
 
 
@@ -62,7 +63,7 @@ def sniff_head(stream: BinaryIO) -> bytes:
 
     try:
         names: list[str] = pq.read_schema(stream).names
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):
         names = []
     return b"\x00".join([PARQUET_MAGIC, *(name.encode("utf-8", "replace") for name in names)])
 

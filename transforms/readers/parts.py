@@ -14,6 +14,8 @@ TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
 _ERROR_START = re.compile(
     r"(error\b|exception\b|traceback \(most recent call last\)|exit code [1-9])", re.IGNORECASE
 )
+_RULE_LINE = re.compile(r"([=*#~_+-])\1{2,}.*\1{3,}|[\W_]+")
+"""A heading between rulers, or a line of signs alone."""
 _EXIT_CODE = re.compile(r"exit code -?[0-9]+", re.IGNORECASE)
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
 
@@ -80,7 +82,7 @@ def failure_of(text: str, policy: IngestPolicy, *, is_error: bool = False) -> st
         is_error: The source itself says that it failed.
 
     Returns:
-        The error field of a JSON result, the last line of a traceback, else the first line.
+        The error field of a JSON result, the last line of a traceback, else the first line that is no rule.
     """
     said = _json_error(text)
     if said is None and not is_error and not _ERROR_START.match(text.lstrip()):
@@ -90,6 +92,7 @@ def failure_of(text: str, policy: IngestPolicy, *, is_error: bool = False) -> st
         return "error"
     if len(lines) > 1 and _EXIT_CODE.fullmatch(lines[0]):
         del lines[0]  # the number says that it failed, the next line why
+    lines = [line for line in lines if not _RULE_LINE.fullmatch(line)] or lines
     is_traceback = lines[0].lower().startswith("traceback (")
     return lines[-1 if is_traceback else 0][: policy.max_reason_chars]
 

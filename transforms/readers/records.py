@@ -11,6 +11,9 @@ from transforms.readers.json_items import Items
 from transforms.readers.lines import START, Blocks, Point, source_blocks, split_lines
 from transforms.readers.text import JsonFault, load_json, type_name
 
+_SURELY_A_LINE = 1 << 20
+"""Bytes without a line feed after which a source that begins as JSON may still be JSON lines."""
+
 
 class Record(NamedTuple):
     """One record of a JSON source.
@@ -77,7 +80,7 @@ class Records(Iterator[Record]):
         place = self._start.place
         held = b""
         if self._start == START:
-            held = _first_lines(self._source, self._policy.batch_bytes)
+            held = _first_lines(self._source, max(self._policy.batch_bytes, _SURELY_A_LINE))
             place = "top" if _is_document(held) else "lines"
         source = chain([held] if held else [], self._source)
         if place == "lines":

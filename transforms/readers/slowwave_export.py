@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -42,9 +43,7 @@ class SlowwaveExport:
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is that of the row's own source."""
-        magic = stream.read(len(PARQUET_MAGIC))
-        stream.seek(0)
-        if magic == PARQUET_MAGIC:
+        if _is_parquet(stream):
             yield from _of_parquet(stream, file_name, policy)
             return
         yield from self.read_on(stream, file_name, policy, START)
@@ -54,6 +53,17 @@ class SlowwaveExport:
     ) -> Iterator[Batch]:
         """See ``Resumable``: every row stands for itself."""
         yield from read_each(stream, file_name, policy, point, _draft)
+
+
+def _is_parquet(stream: BinaryIO) -> bool:
+    """Whether Parquet begins here; the stream stays where it is."""
+    if isinstance(stream, io.BufferedReader):
+        return stream.peek(len(PARQUET_MAGIC))[: len(PARQUET_MAGIC)] == PARQUET_MAGIC
+    if not stream.seekable():
+        return False
+    magic = stream.read(len(PARQUET_MAGIC))
+    stream.seek(-len(magic), io.SEEK_CUR)
+    return magic == PARQUET_MAGIC
 
 
 def _of_parquet(stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:

@@ -23,6 +23,8 @@ NUMERIC_PATTERN = r"^(-?[0-9]{9,}(\.[0-9]+)?|-[0-9]+(\.[0-9]+)?)$"
 """A string that is an epoch number. Fewer digits could be a date (20240101) or a year."""
 
 _NUMERIC = re.compile(NUMERIC_PATTERN[1:-1])
+_CUT_OFFSET = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)[+-]")
+"""A time whose offset is lost behind its sign: what is left names no zone."""
 
 
 def iso_number(value: float) -> str | None:
@@ -51,6 +53,8 @@ def iso_number(value: float) -> str | None:
 def iso_time(value: object, field: str) -> str | None:
     """One time: a string as given, an epoch number (or its text) as ISO 8601 UTC, null as null.
 
+    A string whose offset is cut off behind its sign is given without the sign, as a time of no zone.
+
     Raises:
         JsonFault: ``bad_field_type`` or ``bad_time``.
     """
@@ -59,7 +63,8 @@ def iso_time(value: object, field: str) -> str | None:
     number: float
     if isinstance(value, str):
         if not _NUMERIC.fullmatch(value):
-            return value
+            cut = _CUT_OFFSET.fullmatch(value)
+            return cut[1] if cut else value
         number = float(value)
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise JsonFault("bad_field_type", f"{field} is {type_name(value)}, not a time")

@@ -130,7 +130,7 @@ def test_every_way_out_gives_the_same_rows() -> None:
     [
         json.dumps(SAMPLE),
         json.dumps(SAMPLE[0], indent=2),
-        json.dumps({"data": [d["trace"] for d in SAMPLE], "meta": {}}),
+        json.dumps({"data": [d["trace"] | {"htmlPath": "/t"} for d in SAMPLE], "meta": {}}),
         lines(*(o for d in SAMPLE for o in d["observations"])),
         lines(*(snake(o) for d in SAMPLE for o in d["observations"])),
     ],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.transforms.readers.reading import column, lines, read
 from transforms.policy import IngestPolicy
+from transforms.readers.parts import failure_of
 from transforms.readers.registry import READERS, detect, reader_named
 
 CONVERSATION = {
@@ -375,3 +376,15 @@ def test_real_edge_cases(real_data: Path) -> None:
     assert (failed["tool_name"], failed["outcome"]) == ("FailingTool", "failure")
     assert [d["source_line"] for d in found.drafts if d["is_injected"]] == [6, 7, 8]
     assert [r["source_line"] for r in found.refusals] == [10, 11, 13, 14, 15, 16]
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("Exit code 1\n===== FAILURES =====\ntest_sum - expected 5", "test_sum - expected 5"),
+        ("Error: no such table\n-----\nmore", "Error: no such table"),
+        ("Exit code 2\n^^^^^", "^^^^^"),
+    ],
+)
+def test_a_heading_is_no_reason_of_a_failure(result: str, reason: str) -> None:
+    assert failure_of(result, IngestPolicy()) == reason

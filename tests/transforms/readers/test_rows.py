@@ -172,3 +172,16 @@ def test_every_line_is_accounted_for(garbage: list[str], records: list[dict[str,
     assert sorted(map(str, column(found.drafts + found.refusals, "source_line"))) == sorted(
         str(i) for i, t in enumerate(texts, 1) if t.encode("utf-8", "replace").strip()
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2026-02-03T07:03:01.693863+", "2026-02-03T07:03:01.693863"),
+        ("2026-02-03 07:03-", "2026-02-03 07:03"),
+        ("2026-02-03T07:03:01+02:00", "2026-02-03T07:03:01+02:00"),
+        ("2026-02-", "2026-02-"),
+    ],
+)
+def test_a_time_whose_offset_is_cut_off_names_no_zone(text: str, told: str) -> None:
+    assert iso_time(text, "event_at") == told
