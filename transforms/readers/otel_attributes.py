@@ -94,9 +94,10 @@ def instant(value: object, name: str) -> str | None:
         JsonFault: ``bad_field_type`` or ``bad_time``.
     """
     if isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value):
-        value = value[0] * _NANOS + value[1]
-        if value and abs(value) < _NANOS_FROM:  # before 1973: the next stage judges it, not the unit
-            return iso_number(value // _NANOS)
+        nanos: int = value[0] * _NANOS + value[1]
+        if nanos and abs(nanos) < _NANOS_FROM:  # before 1973: the next stage judges it, not the unit
+            return iso_number(nanos // _NANOS)
+        value = nanos
     if isinstance(value, str) and value.isdecimal() and len(value) < _MAX_DIGITS:
         value = int(value)  # as a float, nanoseconds would lose their last digits
     if not value or (isinstance(value, str) and not value.strip()):
