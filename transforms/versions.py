@@ -50,6 +50,7 @@ class Split:
     Attributes:
         fresh: New rows under their own id (``schemas.EPISODES``).
         versions: New texts of rows that are held, or of fresh ones, each under an id of its own.
+        roots: The id under which each version came.
         lineage: ``schemas.LINEAGE`` of the versions.
         duplicates: How many are held.
         clashes: Refusals (``schemas.REFUSALS``) of texts of which it cannot be told whether they are newer.
@@ -57,6 +58,7 @@ class Split:
 
     fresh: pl.DataFrame
     versions: pl.DataFrame
+    roots: pl.Series
     lineage: pl.DataFrame
     duplicates: int
     clashes: pl.DataFrame
@@ -130,14 +132,15 @@ def split(
         told.texts[row[0]].append(_Text(at, *row[1:]))
     told.judge()
     fresh = pl.concat([first, rows[sorted(told.fresh)]])
-    versions = rows[[at for at, _ in told.versions]].with_columns(
+    edited = rows[[at for at, _ in told.versions]]
+    versions = edited.with_columns(
         episode_id=pl.Series([name for _, name in told.versions], dtype=pl.String)
     )
     clashes = pl.concat([refusals(rows[told.twins], _TWINS), refusals(rows[told.older], _OLDER)])
     duplicates = episodes.height - fresh.height - versions.height - clashes.height
     known = set(links.select("derived_id", "source_id").iter_rows())
     lineage = _lineage(versions, [link for link in told.links if link not in known])
-    return Split(fresh, versions, lineage, duplicates, clashes)
+    return Split(fresh, versions, edited["episode_id"], lineage, duplicates, clashes)
 
 
 _ORDER = ("event_at", "ingested_at", "source_file")

@@ -6,14 +6,12 @@ stand in the same step. Steps copied from an earlier trajectory are left out: th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from collections.abc import Mapping
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.blocks import Result, action_fields
-from transforms.readers.each_record import START, read_each
-from transforms.readers.lines import Point
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.message_parts import call_of, result_of
 from transforms.readers.parts import content_of, metadata_of, scalars
 from transforms.readers.sniff import json_lines, top_keys
@@ -27,7 +25,7 @@ _STEP_FIELDS = ("step_id", "timestamp", "source", "message", "reasoning_content"
 _TRAJECTORY_FIELDS = ("steps", "session_id", "trajectory_id", "agent", "notes")
 
 
-class Atif:
+class Atif(EachRecord):
     """Reader of ATIF trajectories."""
 
     name = "atif"
@@ -40,19 +38,13 @@ class Atif:
             return any(str(record.get("schema_version")).startswith("ATIF-v") for record in records)
         return _MARK in head and "schema_version" in top_keys(head)
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the item of a JSON document."""
-        return self.read_on(stream, file_name, policy, START)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a trajectory."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every trajectory stands for itself."""
-
-        def read_one(collector: Collector, record: dict[str, object], number: int, raw: object) -> None:
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
             _Trajectory(collector, policy, number).read(record)
 
-        return read_each(stream, file_name, policy, point, read_one)
+        return read_one
 
 
 class _Trajectory:

@@ -2,50 +2,52 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
-from transforms.readers.lines import Point
+from transforms.readers.lines import START, Point
 from transforms.readers.records import json_records
 from transforms.readers.text import JsonFault
 
-ReadRecord = Callable[[Collector, dict[str, object], int, object], None]
-"""Takes the collector, a record, its line or item, and what a refusal quotes; may raise ``JsonFault``."""
-
-START = Point(0, 0)
+ReadRecord = Callable[[dict[str, object], int, object], None]
+"""Drafts the rows of one record: it, its line or item, and what a refusal quotes; may raise ``JsonFault``."""
 
 
-def read_each(
-    stream: BinaryIO,
-    file_name: str,
-    policy: IngestPolicy,
-    point: Point,
-    read: ReadRecord,
-    *,
-    wrapper: str = "",
-) -> Iterator[Batch]:
-    """Batches of a JSON source, record by record; a record that cannot be read is refused alone.
+class EachRecord(ABC):
+    """A reader of a JSON source, record by record; one that cannot be read is refused alone.
 
-    Args:
-        stream: As ``batch.Reader.read`` gets it, standing at ``point``.
-        file_name: Name of the source.
-        policy: For the size of batches.
-        point: ``START``, or a point that a batch of the same source gave.
-        read: Drafts the rows of one record.
-        wrapper: As ``records.json_records``.
+    A subclass says what is its own: ``name``, ``about``, ``matches`` and ``begin``.
     """
-    collector = Collector(file_name, policy)
-    records = json_records(stream, policy, wrapper, start=point)
-    for number, value, raw in records:
-        try:
-            if isinstance(value, JsonFault):
-                raise value
-            read(collector, value, number, raw)
-        except JsonFault as fault:
-            collector.refuse(fault, raw, number)
-        collector.reached(records.point)
-        if collector.is_full:
-            yield from collector.flush()
-    yield from collector.flush()
+
+    wrapper = ""
+    """As ``records.json_records``."""
+
+    @abstractmethod
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """What reads the records of one source into a collector."""
+
+    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
+        """Batches; source_line is the line, or the item of a JSON document."""
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``batch.Resumable``."""
+        collector = Collector(file_name, policy)
+        read_one = self.begin(collector, file_name, policy)
+        records = json_records(stream, policy, self.wrapper, start=point)
+        for number, value, raw in records:
+            try:
+                if isinstance(value, JsonFault):
+                    raise value
+                read_one(value, number, raw)
+            except JsonFault as fault:
+                collector.refuse(fault, raw, number)
+            collector.reached(records.point)
+            if collector.is_full:
+                yield from collector.flush()
+        yield from collector.flush()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
-from transforms.readers.each_record import START
-from transforms.readers.lines import Point
+from transforms.readers.batch import Collector
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.memory_store import (
     TEXT_FIELDS,
     Memory,
@@ -19,7 +17,6 @@ from transforms.readers.memory_store import (
     said_by,
     unmapped,
 )
-from transforms.readers.records import json_records
 from transforms.readers.text import JsonFault, id_or_none, type_name
 from transforms.readers.times import iso_time
 
@@ -36,38 +33,25 @@ _LABELS = frozenset(
 """Parts of a namespace that say what is held, not whose it is."""
 
 
-class LanggraphStore:
+class LanggraphStore(EachRecord):
     """Reader of the items of a LangGraph store."""
 
     name = "langgraph-store"
     about = "Items of a LangGraph store: namespace, key, value, times; a record is one item."
+    wrapper = "items"
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Records with ``namespace`` (a table: ``prefix``), ``key`` and ``value``."""
         keys = listed_keys(head, "items")
         return {"key", "value"} <= keys and bool(keys & {"namespace", "prefix"})
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line or the item number."""
-        return self.read_on(stream, file_name, policy, START)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is an item."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """See ``Resumable``: every item stands for itself."""
-        collector = Collector(file_name, policy)
-        records = json_records(stream, policy, wrapper="items", start=point)
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                draft_memory(collector, _memory(value), number)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(records.point)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
+            draft_memory(collector, _memory(record), number)
+
+        return read_one
 
 
 def _memory(item: Mapping[str, object]) -> Memory:

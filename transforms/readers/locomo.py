@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.chats import person_fields
-from transforms.readers.lines import Point
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.parts import metadata_of
-from transforms.readers.records import json_records
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 
@@ -67,7 +66,7 @@ def said(turn: Mapping[str, object]) -> str:
     return f"{text} [{caption}]" if caption else text
 
 
-class Locomo:
+class Locomo(EachRecord):
     """Reader of LoCoMo; ``owner`` as ``chats.person_fields`` takes it."""
 
     name = "locomo"
@@ -85,28 +84,14 @@ class Locomo:
         """A ``conversation`` with speakers or numbered sessions."""
         return "conversation" in top_keys(head) and _INSIDE.search(head) is not None
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the number of the conversation."""
-        return self.read_on(stream, file_name, policy, Point(0, 0))
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a conversation."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every conversation stands for itself."""
-        collector = Collector(file_name, policy)
-        records = json_records(stream, policy, start=point)
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                for session in _Sample(collector, value, number, self._owner).sessions:
-                    session.read()
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(records.point)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
+            for session in _Sample(collector, record, number, self._owner).sessions:
+                session.read()
+
+        return read_one
 
 
 class _Sample:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from collections.abc import Mapping
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
-from transforms.readers.lines import Point
+from transforms.readers.batch import Collector
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.parts import content_of, metadata_of
-from transforms.readers.records import json_records
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 
@@ -25,7 +23,7 @@ _DATE = re.compile(r"(\d{4})/(\d{2})/(\d{2})(?: \(\w+\))?(?: \(?(\d{2}):(\d{2})\
 _MAPPED = frozenset(("role", "content"))
 
 
-class LongMemEval:
+class LongMemEval(EachRecord):
     """Reader of LongMemEval."""
 
     name = "longmemeval"
@@ -35,29 +33,15 @@ class LongMemEval:
         """Sessions of a haystack, their dates or their ids."""
         return bool({_SESSIONS, _DATES, _IDS} & top_keys(head))
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the number of the question in a document."""
-        return self.read_on(stream, file_name, policy, Point(0, 0))
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a question's history."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every question stands for itself."""
-        collector = Collector(file_name, policy)
-        records = json_records(stream, policy, start=point)
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                haystack = _Haystack(collector, value, number)
-                for place, session in enumerate(haystack.sessions):
-                    haystack.read(place, session)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(records.point)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
+            haystack = _Haystack(collector, record, number)
+            for place, session in enumerate(haystack.sessions):
+                haystack.read(place, session)
+
+        return read_one
 
 
 def session_time(date: object) -> str | None:

@@ -8,15 +8,13 @@ did in brackets). Neither notes a time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from collections.abc import Mapping
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.blocks import Call, Result, action_fields
-from transforms.readers.each_record import START, read_each
-from transforms.readers.lines import Point
-from transforms.readers.parts import content_of, metadata_of, scalars
+from transforms.readers.each_record import EachRecord, ReadRecord
+from transforms.readers.parts import content_of, metadata_of, reason_line, scalars
 from transforms.readers.runs import run_id
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, dump_json, id_or_none, text_or_none, type_name
@@ -39,7 +37,7 @@ _OUTPUT = re.compile(r"\A.*exit ?code.*\n(?:(?:Code output|Its output was):[ \t]
 _CODE = re.compile(r"^```[ \t]*([\w+-]*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-class WhoAndWhen:
+class WhoAndWhen(EachRecord):
     """Reader of multi-agent failure logs."""
 
     name = "who-and-when"
@@ -55,19 +53,13 @@ class WhoAndWhen:
         start = _HISTORY.search(head)
         return bool(start) and top_keys(head[start.end() :]) >= _MESSAGE_KEYS if start else False
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the item of a JSON document."""
-        return self.read_on(stream, file_name, policy, START)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a log."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every log stands for itself."""
-
-        def read_one(collector: Collector, record: dict[str, object], number: int, raw: object) -> None:
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
             _Log(collector, policy, number).read(record)
 
-        return read_each(stream, file_name, policy, point, read_one)
+        return read_one
 
 
 class _Log:
@@ -159,7 +151,7 @@ class _Log:
         if result.is_error:
             said = _OUTPUT.sub("", text, count=1).strip()
             fields["failure_reason"] = (
-                _last_line(said)[: self._policy.max_reason_chars] or f"exit code {code[1]}"
+                reason_line(said) or f"exit code {code[1]}"
             )
         self._draft(part, extra, **given, **fields)
 
@@ -199,11 +191,3 @@ def _is_asked(first: list[object]) -> bool:
         return False
     role, name = message.get("role"), message.get("name")
     return name is None and isinstance(role, str) and role.lower() in _HUMANS
-
-
-def _last_line(text: str) -> str:
-    """The line that names the error: the last of a traceback, else the first."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    if not lines:
-        return ""
-    return lines[-1] if any(line.startswith("Traceback (") for line in lines) else lines[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from transforms.policy import IngestPolicy
@@ -17,6 +17,8 @@ _ERROR_START = re.compile(
 _RULE_LINE = re.compile(r"([=*#~_+-])\1{2,}.*\1{3,}|[\W_]+")
 """A heading between rulers, or a line of signs alone."""
 _EXIT_CODE = re.compile(r"exit code -?[0-9]+", re.IGNORECASE)
+_TRACE_HEAD = re.compile(r'Traceback \(most recent call last\)|^\s*File "[^"]+", line [0-9]+$')
+"""What Python's frames stand under; of code that does not compile, the place alone."""
 _FAILED_WORDS = frozenset({"error", "failed", "failure"})
 
 
@@ -82,19 +84,39 @@ def failure_of(text: str, policy: IngestPolicy, *, is_error: bool = False) -> st
         is_error: The source itself says that it failed.
 
     Returns:
-        The error field of a JSON result, the last line of a traceback, else the first line that is no rule.
+        The error field of a JSON result, else what ``reason_line`` finds.
     """
     said = _json_error(text)
     if said is None and not is_error and not _ERROR_START.match(text.lstrip()):
         return None
-    lines = [line.strip() for line in (said or text).strip().split("\n") if line.strip()]
-    if not lines:
-        return "error"
-    if len(lines) > 1 and _EXIT_CODE.fullmatch(lines[0]):
+    return (reason_line(said or text) or "error")[: policy.max_reason_chars]
+
+
+def reason_line(text: str) -> str | None:
+    """The line of a failed call's result that says why: its exception, else the first line that is no rule.
+
+    Null if there is no text.
+    """
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and _EXIT_CODE.fullmatch(lines[0].strip()):
         del lines[0]  # the number says that it failed, the next line why
-    lines = [line for line in lines if not _RULE_LINE.fullmatch(line)] or lines
-    is_traceback = lines[0].lower().startswith("traceback (")
-    return lines[-1 if is_traceback else 0][: policy.max_reason_chars]
+    lines = [line for line in lines if not _RULE_LINE.fullmatch(line.strip())] or lines
+    return (_exception(lines) or lines[0]).strip() if lines else None
+
+
+def _exception(lines: Sequence[str]) -> str | None:
+    """The exception of the last traceback; what the program printed otherwise may stand before and after."""
+    heads = [index for index, line in enumerate(lines) if _TRACE_HEAD.search(line)]
+    if not heads or (heads[0] > 0 and _ERROR_START.match(lines[0].lstrip())):
+        return None
+    depth, rest = _indent(lines[heads[-1]]), lines[heads[-1] + 1 :]
+    if not rest or _indent(rest[0]) <= depth:  # a notebook does not indent its frames
+        return rest[-1] if rest else None
+    return next((line for line in rest if _indent(line) <= depth), rest[-1])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _json_error(text: str) -> str | None:

@@ -7,19 +7,17 @@ channels, which give names for ids. The shape is that of public exports and of S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.chats import OTHER_ROLE, person_fields
-from transforms.readers.lines import Point
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.parts import metadata_of
-from transforms.readers.records import json_records
 from transforms.readers.slack_names import CHANNELS, USERS, Member, Names, member_of, names_of, plain_words
 from transforms.readers.sniff import top_keys
-from transforms.readers.text import JsonFault, id_or_none, text_or_none
+from transforms.readers.text import id_or_none, text_or_none
 from transforms.readers.times import iso_time
 
 _EVENTS = (
@@ -36,7 +34,7 @@ _SHOWN = ("title", "title_link", "text", "fallback", "author_name")
 _MARKS = frozenset(("type", "ts"))
 
 
-class SlackExport:
+class SlackExport(EachRecord):
     """Reader of Slack exports; ``owner`` as ``chats.person_fields`` takes it."""
 
     name = "slack-export"
@@ -61,28 +59,14 @@ class SlackExport:
         keys = top_keys(head) if head.lstrip().startswith(b"[") else set()
         return keys >= _MARKS and bool({"text", "user", "subtype"} & keys)
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the number of the message in its file."""
-        return self.read_on(stream, file_name, policy, Point(0, 0))
-
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every message stands for itself."""
-        collector = Collector(file_name, policy)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a message of a channel."""
         channel = _Channel(collector, PurePosixPath(file_name).parent.name, self._names, self._owner)
-        records = json_records(stream, policy, start=point)
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                channel.read(value, number)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(records.point)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
+            channel.read(record, number)
+
+        return read_one
 
 
 class _Channel:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO
 
 from transforms.exported import claim_of
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
-from transforms.readers.each_record import START, read_each
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.frames import plain_frame
-from transforms.readers.lines import Point
 from transforms.readers.parquet import UnreadableParquetError, parquet_frames, unreadable
 from transforms.readers.row_shape import COLUMNS, shape_record
 from transforms.readers.sniff import PARQUET_MAGIC, column_names, json_lines, top_keys
@@ -27,7 +27,7 @@ _SEALED = "~sw1."
 """How text begins that an encrypted lake has sealed (``lake.crypto.values``): it is no text of anybody."""
 
 
-class SlowwaveExport:
+class SlowwaveExport(EachRecord):
     """Reader of episodes that were exported, which come back as the rows they were."""
 
     name = "slowwave-export"
@@ -44,15 +44,12 @@ class SlowwaveExport:
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is that of the row's own source."""
         if _is_parquet(stream):
-            yield from _of_parquet(stream, file_name, policy)
-            return
-        yield from self.read_on(stream, file_name, policy, START)
+            return _of_parquet(stream, file_name, policy)
+        return super().read(stream, file_name, policy)
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """See ``Resumable``: every row stands for itself."""
-        yield from read_each(stream, file_name, policy, point, _draft)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a row."""
+        return partial(_draft, collector)
 
 
 def _is_parquet(stream: BinaryIO) -> bool:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.blocks import Call, Result, action_fields
-from transforms.readers.each_record import START, read_each
-from transforms.readers.lines import Point
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.mini_swe import MARK, as_run
 from transforms.readers.parts import content_of, metadata_of, scalars
 from transforms.readers.runs import run_id
@@ -40,7 +38,7 @@ _FAILED_STARTS = (
 _LINT_ERROR = re.compile(r"^- ([EF][0-9]+ .+)$", re.MULTILINE)
 
 
-class SweAgentTraj:
+class SweAgentTraj(EachRecord):
     """Reader of SWE-agent trajectories."""
 
     name = "swe-agent-traj"
@@ -53,20 +51,14 @@ class SweAgentTraj:
             return keys >= {"info", "messages"} and MARK in head
         return bool(keys & _COMPANIONS) or (b'"action"' in head and b'"observation"' in head)
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the item of a JSON document."""
-        return self.read_on(stream, file_name, policy, START)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a run or several."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every run stands for itself."""
-
-        def read_one(collector: Collector, record: dict[str, object], number: int, raw: object) -> None:
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
             for run in _runs(record, collector):
                 _Run(collector, policy, number, _instance(record, file_name)).read(run)
 
-        return read_each(stream, file_name, policy, point, read_one)
+        return read_one
 
 
 def _instance(record: Mapping[str, object], file_name: str) -> str | None:

@@ -9,13 +9,12 @@ themselves does not mix.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import BinaryIO, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
-from transforms.readers.each_record import START, read_each
-from transforms.readers.lines import Point
+from transforms.readers.batch import Collector
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.openai_conversation import Conversation
 from transforms.readers.parts import metadata_of, scalars
 from transforms.readers.runs import reward_outcome, run_id
@@ -36,34 +35,29 @@ _UNSHOWN = "None"
 """What a dialogue shows of a message that only calls a tool."""
 
 
-class TauBench:
+class TauBench(EachRecord):
     """Reader of tau-bench results and dialogues."""
 
     name = "tau-bench"
     about = "Results and dialogues of tau-bench and tau2-bench; a record is one try at a task."
+    wrapper = _SIMULATIONS
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Tries at tasks, ``simulations`` beside their tasks, or ``messages_display``."""
         records = json_lines(head)
         return any(_is_ours(set(record), head) for record in records or [dict.fromkeys(top_keys(head))])
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the item of a JSON document."""
-        return self.read_on(stream, file_name, policy, START)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is a try at a task."""
 
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """As ``batch.Resumable``: every record stands for itself."""
-
-        def read_one(collector: Collector, record: dict[str, object], number: int, raw: object) -> None:
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
             conversation = Conversation(collector, policy, number)
             if _DISPLAY in record:
                 _read_dialogue(record, raw, conversation, collector)
             else:
                 _read_try(record, raw, conversation, collector, number)
 
-        return read_each(stream, file_name, policy, point, read_one, wrapper=_SIMULATIONS)
+        return read_one
 
 
 def _is_ours(keys: set[str], head: bytes) -> bool:

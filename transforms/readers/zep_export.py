@@ -8,8 +8,7 @@ from typing import BinaryIO
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.broken_lists import BROKEN, BrokenLists, named_text
-from transforms.readers.each_record import START
-from transforms.readers.lines import Point
+from transforms.readers.lines import START, Point
 from transforms.readers.memory_store import (
     Memory,
     draft_memory,
