@@ -8,14 +8,12 @@ want of a zone or a time, again with one. The page holds names and numbers, no t
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 
 from benchmarks.concurrency_readers import HashedEmbedder
@@ -34,8 +32,6 @@ AS_OF = datetime(2026, 12, 1, tzinfo=UTC)
 """Later than every time in the files."""
 WANTS = {"naive_time": {"timezone": "UTC"}, "missing_time": {"event_at": "2026-03-01T09:00:00Z"}}
 """What a refused row lacked, by its reason."""
-GROUPED = re.compile(r"(.*/who_and_when/[a-z]+_)\d+(\.json)$|(.*/)[^/]+(\.chatml\.json)$")
-"""Files of one making, of which there are many: one line for all."""
 HEADS = ("file", "format", "flags", "in", "landed", "duplicates", "quarantined", "left out")
 
 PAGE = """# Real files, and what becomes of them
@@ -44,7 +40,7 @@ Public files of other tools, {files} of them, none of which is part of this repo
 `python -m benchmarks.format_files`. Each is ingested into an empty lake with `--tenant`, and with `--user`
 unless its people have ids of their own; **zone** is `--timezone`, for times that name none, and **time** is
 `--event-at`, for files without times. In every line in = landed + duplicates + quarantined + left out.
-Files of one making that are many, such as those of `who_and_when`, stand in one line with their sums.
+Nothing is a duplicate, as no file tells a row twice; rows told again inside a trace are `repeated`.
 [What the formats are](formats.md), [what the reasons mean](data-engineers.md#quarantine).
 
 {table}
@@ -52,12 +48,19 @@ Files of one making that are many, such as those of `who_and_when`, stand in one
 {notes}"""
 
 NOTES = """\
-Of each file rows were read beside the source, three at least (the first, a tool call, the last), for speaker,
-text, time, joined calls, outcome, parent and session.
+Of every file rows were read beside the source, three at least (the first, a tool call or else one from the
+middle, the last), for speaker, text, time, joined calls, outcome, parent and session.
 
 - `daaain_edge_cases.jsonl` is made of damaged lines on purpose; the six quarantined are those.
-- `nemo_relay_atif_v1.7_real_redacted.json` has `<redacted>` where its times were.
+- `nemo_relay_atif_v1.7_real_redacted.json` has `<redacted>` where its times were. `--event-at` is for rows
+  that name no time and does not replace one that cannot be read; take the field out first.
 - The times in the Claude.ai samples end in a `+` without an offset, so they count as times of no zone.
+- Few rows of many spans: agent frameworks tell each model call, with its whole history, through several
+  layers of spans. The 24 rows of LangGraph (`langgraph-js`) are one question, one call of a tool, one answer.
+- The few-shot dialogues of tau-bench show a call as `assistant: None` (`unshown_call`): neither tool nor
+  arguments are known, so the result is an `observation`, a failure where it reads as an error.
+- Thoughts of the orchestrator in `who_and_when/hc_*`: plans, and the step that the annotator blames, land.
+  Checks of progress before every turn are `thinking`, notes of who speaks next `bookkeeping`.
 - The `.chatml.json` files hold what a converter should give, and `capture-results.json` tells of a recording:
   they are no traces. In a folder such files are passed over with a line on stderr.
 - Spans of embeddings (`ai-embed.json`, `ai-embed-doEmbed.json`) hold no words.
@@ -66,17 +69,16 @@ text, time, joined calls, outcome, parent and session.
 
 @dataclass(frozen=True)
 class Line:
-    """What became of a file, or of several of one making."""
+    """What became of a file."""
 
     file: str
     format: str = "none"
     flags: str = ""
-    count: int = 1
     tally: Tally = field(default_factory=Tally)
 
     def cells(self) -> list[str]:
         """As they stand in the table."""
-        name = f"`{self.file}`" + (f" ({self.count} files)" if self.count > 1 else "")
+        name = f"`{self.file}`"
         tally = self.tally
         if not tally.files:
             return [name, "not a trace", "", *[""] * 5]
@@ -84,17 +86,17 @@ class Line:
         return [name, self.format, self.flags, *numbers, _told(tally.reasons), _told(tally.left_out)]
 
 
-def lines(folder: Path) -> Iterator[Line]:
-    """A line for each file below a folder, those of one making together."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "SOURCES.md")
+def files(folder: Path) -> list[str]:
+    """The files below a folder, but what says where they are from."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "SOURCES.md")
+    return sorted(path.relative_to(folder).as_posix() for path in found)
+
+
+def lines(folder: Path, names: Iterable[str]) -> list[Line]:
+    """A line for each of these files; those that are no trace stand at the end."""
     with tempfile.TemporaryDirectory(prefix="slowwave-files-") as scratch:
-        found = [
-            _line(path, path.relative_to(folder).as_posix(), Path(scratch) / str(number))
-            for number, path in enumerate(files)
-        ]
-    found.sort(key=lambda line: not line.tally.files)  # what is no trace stands at the end
-    for _, group in groupby(found, key=lambda line: (_making(line.file), line.format, line.flags)):
-        yield _sum(list(group))
+        found = [_line(folder / name, name, Path(scratch) / str(number)) for number, name in enumerate(names)]
+    return sorted(found, key=lambda line: not line.tally.files)
 
 
 def _line(path: Path, name: str, scratch: Path) -> Line:
@@ -113,7 +115,7 @@ def _line(path: Path, name: str, scratch: Path) -> Line:
     if tally.rows_in != tally.landed + tally.duplicates + tally.quarantined + tally.left_out.total():
         raise RuntimeError(f"{name}: rows are not accounted for")
     given = {"zone": defaults.timezone, "time": defaults.event_at}
-    return Line(name, source.reader.name, ", ".join(flag for flag, value in given.items() if value), 1, tally)
+    return Line(name, source.reader.name, ", ".join(flag for flag, value in given.items() if value), tally)
 
 
 def _ingested(source: Source, defaults: Defaults, folder: Path) -> Tally:
@@ -121,25 +123,17 @@ def _ingested(source: Source, defaults: Defaults, folder: Path) -> Tally:
     return run_ingest(job, [(source, defaults)])[1]
 
 
-def _making(file: str) -> str:
-    """What files of one making share: their name without a number."""
-    return GROUPED.sub(r"\1\3*\2\4", file)
-
-
-def _sum(group: list[Line]) -> Line:
-    total = Tally()
-    for line in group:
-        total.add(line.tally)
-    return replace(group[0], file=_making(group[0].file), count=len(group), tally=total)
-
-
 def _told(counts: Counter[str]) -> str:
     return ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items()))
 
 
-def page(found: Iterable[Line]) -> str:
+def row(cells: Iterable[str]) -> str:
+    """A line of the table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def page(held: Sequence[Line]) -> str:
     """The page with the table."""
-    held = list(found)
     rows = [list(HEADS), ["---", "---", "---", "---:", "---:", "---:", "---", "---"]]
     rows += [line.cells() for line in held]
     total = Tally()
@@ -147,8 +141,7 @@ def page(found: Iterable[Line]) -> str:
         total.add(line.tally)
     sums = (total.rows_in, total.landed, total.duplicates, total.quarantined, total.left_out.total())
     rows.append(["all", "", "", *(f"{number:,}" for number in sums)])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return PAGE.format(files=sum(line.count for line in held), table=table, notes=NOTES)
+    return PAGE.format(files=len(held), table="\n".join(map(row, rows)), notes=NOTES)
 
 
 def main() -> int:
@@ -157,7 +150,7 @@ def main() -> int:
     if not folder.is_dir():
         print(f"{folder}: no such folder; pass one with files of other tools", file=sys.stderr)
         return 2
-    print(page(lines(folder)), end="")
+    print(page(lines(folder, files(folder))), end="")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.cli import parse
 from flows.progress_meter import COURSE
-from flows.stopping import RESUME, Stopped, stoppable
+from flows.stopping import READING, Stopped, stoppable
 from lake.faults import is_unreadable_file
 from transforms.errors import LakeError, SlowwaveError, StorageError
 
@@ -31,7 +31,7 @@ class _StoppedError(SlowwaveError):
     code = "interrupted"
 
     def __init__(self, stopped: Stopped) -> None:
-        super().__init__(stopped.message, RESUME)
+        super().__init__(stopped.message, stopped.remedy)
         self.exit_code = stopped.exit_code
 
 
@@ -77,6 +77,7 @@ def _run(arguments: list[str], wants_json: bool) -> int:
             options = parse(arguments)
     except SystemExit:  # --help and --version
         return _emit(_document({"help": said.getvalue()}) if wants_json else said.getvalue().rstrip(), 0)
+    COURSE.begins_anew = options.verb in READING
     with redirect_stdout(sys.stderr):
         from flows import verbs
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from flows.cli_recall import not_negative
+
 SETS = ("locomo", "rows", "scenarios")
 INDEXES = ("night", "episodes", "both")
 
@@ -56,20 +58,14 @@ def _add_how(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "--out", metavar="DIR", help="folder for a page, the result as JSON, and every question as Parquet"
     )
-    evaluate.add_argument("--seed", metavar="N", type=_count, default=0, help="of the bootstrap (default 0)")
+    evaluate.add_argument("--seed", metavar="N", type=not_negative, default=0, help="of the bootstrap (default 0)")
     evaluate.add_argument(
         "--resamples", metavar="N", type=_resamples, default=2_000, help="of the bootstrap (default 2000)"
     )
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0")
-    return int(text)
-
-
 def _resamples(text: str) -> int:
-    number = _count(text)
+    number = not_negative(text)
     if not 100 <= number <= 1_000_000:
         raise argparse.ArgumentTypeError(f"{text} is not between 100 and 1000000")
     return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from flows.cli_recall import positive
+from flows.cli_recall import not_negative, positive
 
 Verb = Callable[..., argparse.ArgumentParser]
 
@@ -40,6 +40,9 @@ def add(verb: Verb, scope: argparse.ArgumentParser) -> None:
     quarantine.add_argument("--event-at", metavar="TIME", help="retry: when rows happened that bear no time")
     quarantine.add_argument(
         "--limit", type=positive, default=ROWS, metavar="N", help=f"list: most rows shown (default {ROWS})"
+    )
+    quarantine.add_argument(
+        "--offset", type=not_negative, default=0, metavar="N", help="list: rows passed over before the first"
     )
     quarantine.add_argument("--all", action="store_true", help="retry, drop: every row of the lake")
     quarantine.add_argument(

@@ -145,3 +145,14 @@ def positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:19]) < 1 << 31):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return int(text)
+
+
+def not_negative(text: str) -> int:
+    """A number from 0 from the command line.
+
+    Raises:
+        ArgumentTypeError: It is none.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0")
+    return int(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import polars as pl
@@ -15,6 +15,7 @@ from lake import locks, tables, upkeep
 from lake.rights.admission import Admission, admission
 from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
+from transforms.retention import expiry_expr, instant
 from transforms.schemas import EPISODES, QUARANTINE, Table
 
 COMMIT_LOCK = "commit"
@@ -25,7 +26,8 @@ COMMIT_WAIT_SECONDS = 600.0
 class Tally:
     """What became of the rows of a run: in = landed + duplicates + quarantined + left out.
 
-    ``versions`` are those of the landed that are a new text of a row that was held.
+    ``versions`` are those of the landed that are a new text of a row that was held, ``past_time`` those that
+    are past their time to live already, so that the next night takes them out.
     """
 
     files: int = 0
@@ -33,6 +35,7 @@ class Tally:
     rows_in: int = 0
     landed: int = 0
     versions: int = 0
+    past_time: int = 0
     duplicates: int = 0
     quarantined: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -40,10 +43,9 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Count in what became of the rows of another run."""
-        for name in ("files", "unchanged_files", "rows_in", "landed", "duplicates", "quarantined"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.reasons.update(other.reasons)
-        self.left_out.update(other.left_out)
+        for one in fields(self):
+            mine, theirs = getattr(self, one.name), getattr(other, one.name)
+            setattr(self, one.name, mine + theirs)
 
     def as_dict(self) -> dict[str, Any]:
         """The shape that ``--json`` prints."""
@@ -117,9 +119,11 @@ def commit(job: Job, buffer: Buffer, tally: Tally, *, is_chosen: bool = False) -
         tables.append(job.lake, QUARANTINE, strange)
         if edited.height:
             versions.begin(job, edited, found.lineage)
-        tables.append(job.lake, EPISODES, pl.concat([found.fresh, edited]))
+        landed = pl.concat([found.fresh, edited])
+        tables.append(job.lake, EPISODES, landed)
         versions.settle(job)
-    tally.landed += found.fresh.height + edited.height
+    tally.landed += landed.height
+    tally.past_time += landed.filter(expiry_expr(job.policy.retention) <= instant(job.as_of)).height
     tally.versions += edited.height
     tally.quarantined += strange.height
     tally.duplicates += found.duplicates + refused.height - strange.height

@@ -91,8 +91,9 @@ def _counted(job: Job, units: list[Unit]) -> list[dict[str, spread.Spread]]:
         ends.append(done)
         if done.result is not None:
             counts.append(done.result["kinds"])
-            for bucket, basis in (done.unit.payload["bases"] or {}).items():
-                _remember(job, int(bucket), basis, done.result["buckets"][bucket])
+            bases = done.unit.payload["bases"]
+            for bucket, told in done.result["buckets"].items() if bases else ():
+                _remember(job, int(bucket), bases[bucket], told)
     require_all("decay", ends)
     return counts
 

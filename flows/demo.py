@@ -13,7 +13,8 @@ from typing import Any
 import flows
 from flows.job import Job
 from flows.nightly import run_nightly
-from flows.present import LEGEND, context_text, memories_table, night_table, steps_table
+from flows.present import LEGEND, context_text, memories_table
+from flows.present_night import night_table, steps_table
 from flows.setup import Output, config_of, job_of, progress
 from lake.embedders.config import make_embedder
 from lake.lake import init_lake

@@ -99,8 +99,19 @@ def _lines(entry: dict[str, Any]) -> list[str]:
         text = " ".join(row["content"].split())[:80]
         mark = ", injected" if row["is_injected"] else ""
         lines.append(f"  {row['event_at']} {scope} {row['kind']}{mark}{ended} {who}: {text}")
-    lines += [f"  refused, line {r['source_line']}: {r['reason']}: {r['detail']}" for r in entry["refused"]]
+    lines += _refusals(entry["refused"])
     if len(lines) == 1 and entry["left_out"]:
         told = ", ".join(f"{reason} {count:,}" for reason, count in entry["left_out"].items())
         lines.append(f"  nothing to land; left out: {told}")
     return lines
+
+
+def _refusals(refused: list[dict[str, Any]]) -> list[str]:
+    """A line for each thing that is wrong, with the places where it is."""
+    places: dict[str, list[str]] = {}
+    for row in refused:
+        line = str(row["source_line"])
+        at = places.setdefault(f"{row['reason']}: {row['detail']}", [])
+        if line not in at:
+            at.append(line)
+    return [f"  refused, line {', '.join(at)}: {why}" for why, at in places.items()]

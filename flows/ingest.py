@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
 
 import polars as pl
 
-from flows.commit import Buffer, Tally, commit, resume_versions, tidy, to_quarantine
+from flows.commit import Tally, resume_versions, tidy, to_quarantine
 from flows.ingest_progress import told, told_in_bytes
 from flows.job import Job, StepResult, record, step
 from flows.landed import ingest_landed
 from flows.notes import Note, Notes
 from flows.recalled import Folded, fold_recalls
+from flows.shared_commits import File, SharedCommits
 from lake import tables
 from lake.sources import Source
 from transforms.errors import InputError
@@ -23,6 +24,7 @@ from transforms.readers.lines import Point
 from transforms.schemas import COSTS, EPISODES, QUARANTINE, RUNS
 from transforms.validate import Defaults
 
+_NO_IDS = pl.Series(dtype=pl.String)
 DEPENDS_ON_AS_OF = "time_out_of_range"
 """The refusal that another as-of may take back: a file with one is read again with each run."""
 
@@ -37,15 +39,13 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
     Returns:
         The step, and the tally by outcome.
     """
-    tally, notes, folded = Tally(), Notes(job), Folded()
+    tally, folded = Tally(), Folded()
     with step(job, "ingest") as result:
         try:
             resume_versions(job)
             ingest_landed(job, tally)
             folded = fold_recalls(job)
-            for source, defaults in sources:
-                tally.files += 1
-                _ingest_source(job, notes, _File(source.owned_by(defaults.user_id), defaults), tally)
+            _ingest_all(job, sources, tally)
             if tally.landed + tally.quarantined:
                 tidy(job, EPISODES, QUARANTINE, RUNS, COSTS)
         finally:
@@ -53,6 +53,20 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
     written = {t.name: tables.version(job.lake, t) for t in (EPISODES, QUARANTINE)}
     record(job, result, written=written)
     return result, tally
+
+
+def _ingest_all(job: Job, sources: Iterable[tuple[Source, Defaults]], tally: Tally) -> None:
+    notes = Notes(job)
+    commits = SharedCommits(job, notes, tally)
+    try:
+        for source, defaults in sources:
+            tally.files += 1
+            file = File(source.owned_by(defaults.user_id), defaults)
+            _ingest_source(job, notes, commits, file, tally)
+    except Exception:  # files before the one that ends the run stay in
+        commits.commit()
+        raise
+    commits.commit()
 
 
 def _fill(result: StepResult, tally: Tally, folded: Folded) -> None:
@@ -66,34 +80,21 @@ def _fill(result: StepResult, tally: Tally, folded: Folded) -> None:
         result.detail["recall_log"] = told
 
 
-@dataclass
-class _File:
-    """One source on its way in, the scope of rows that name none, and whether another run could do better."""
-
-    source: Source
-    defaults: Defaults
-    buffer: Buffer = field(default_factory=Buffer)
-    is_final: bool = True
-
-
-def _ingest_source(job: Job, notes: Notes, file: _File, tally: Tally) -> None:
+def _ingest_source(job: Job, notes: Notes, commits: SharedCommits, file: File, tally: Tally) -> None:
     """One file: skipped when the very same bytes went in under the same settings before.
 
     A file that breaks off midway (damaged packing) keeps the rows before the break, puts one row
     into quarantine for the rest, and is read again with the next run.
     """
     source = file.source
-    try:
-        key = notes.key(source, file.defaults)
-    except InputError:  # met again, and told, at the place where it breaks
-        key = None
+    with suppress(InputError):  # met again, and told, at the place where it breaks
+        file.key = notes.key(source, file.defaults)
     before, left_before = tally.rows_in, Counter(tally.left_out)
 
-    def noted(point: Point | None = None) -> None:
-        if key and file.is_final:
-            notes.write(key, Note(tally.rows_in - before, tally.left_out - left_before, point))
+    def count() -> None:
+        file.rows_in, file.left_out = tally.rows_in - before, tally.left_out - left_before
 
-    done = notes.read(key) if key else None
+    done = notes.read(file.key) if file.key else None
     if done is not None:
         _count_done(done, tally)
         if done.point is None:
@@ -101,14 +102,18 @@ def _ingest_source(job: Job, notes: Notes, file: _File, tally: Tally) -> None:
             return
     try:
         for batch in _batches(job, source, done.point if done else None):
-            if _take(job, file, batch, tally) and batch.point is not None:
-                noted(batch.point)
+            _take(job, commits, file, batch, tally)
+            if commits.is_full:
+                commits.commit(file)
+                count()
+                if batch.point is not None:
+                    commits.note(file, batch.point)
     except InputError as error:
         file.is_final = False
         tally.rows_in += 1
-        file.buffer.quarantine.append(_damaged(job, file, error))
-    _commit(job, file, tally)
-    noted()
+        commits.take(EPISODES.empty(), _NO_IDS, _damaged(job, file, error))
+    count()
+    commits.end(file, left_before)
 
 
 def _batches(job: Job, source: Source, point: Point | None) -> Iterator[Batch]:
@@ -132,8 +137,8 @@ def _count_done(note: Note, tally: Tally) -> None:
     tally.duplicates += note.rows_in - sum(note.left_out.values())
 
 
-def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> bool:
-    """Normalise a reader's batch into the buffer, and commit that when it is full: whether it was."""
+def _take(job: Job, commits: SharedCommits, file: File, batch: Batch, tally: Tally) -> None:
+    """Normalise a reader's batch into what waits for the next commit."""
     tally.rows_in += batch.rows_in
     tally.left_out.update(batch.left_out)
     defaults, source = file.defaults, file.source.reader.name
@@ -149,22 +154,10 @@ def _take(job: Job, file: _File, batch: Batch, tally: Tally) -> bool:
     )
     refused = pl.concat([known, done.refusals])
     file.is_final = file.is_final and DEPENDS_ON_AS_OF not in refused["reason"]
-    file.buffer.episodes.append(done.episodes)
-    file.buffer.claimed.append(done.claimed)
-    file.buffer.quarantine.append(to_quarantine(job, refused, source))
-    if not file.buffer.is_full(job.policy.ingest):
-        return False
-    _commit(job, file, tally)
-    return True
+    commits.take(done.episodes, done.claimed, to_quarantine(job, refused, source))
 
 
-def _commit(job: Job, file: _File, tally: Tally) -> None:
-    """Commit; a file with rows that its subject may yet allow is read again with the next run."""
-    is_final = commit(job, file.buffer, tally)
-    file.is_final = file.is_final and is_final
-
-
-def _damaged(job: Job, file: _File, error: InputError) -> pl.DataFrame:
+def _damaged(job: Job, file: File, error: InputError) -> pl.DataFrame:
     """The quarantine row of a file that cannot be read to its end."""
     row: dict[str, object] = {
         "reason": "damaged_file",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
 
 from flows.job import Progress
 from lake.tapes import Tape
 from transforms.readers.batch import Batch
 
 TASK = "ingest"
+RECEIVED = "receive"
+"""The task of taking in standard input, whose size only its end tells."""
 
 
 def told(progress: Progress, batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -40,3 +44,20 @@ def told_in_bytes(
                 advance(now - seen)
                 seen = now
         advance(max(0, size_bytes - seen))
+
+
+@contextmanager
+def received(progress: Progress, stream: BinaryIO) -> Iterator[BinaryIO]:
+    """A stream to be read to its end, and counted in bytes as it is read."""
+    with progress.task(RECEIVED, None, "bytes") as advance:
+        yield cast(BinaryIO, _Counted(stream, advance))
+
+
+class _Counted:
+    def __init__(self, stream: BinaryIO, advance: Callable[[int], None]) -> None:
+        self._stream, self._advance = stream, advance
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._stream.read(size)
+        self._advance(len(block))
+        return block

@@ -12,19 +12,22 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from pydantic import BaseModel
+
 from flows.job import Job
+from flows.notes_kept import PART, WHOLE, drop_note, read_note, write_note
 from lake import lineage
 from lake.sources import Source
 from transforms import ids
+from transforms.policy import Policy
+from transforms.readers.batch import NameReading
 from transforms.readers.lines import PLACES, Point
 from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
-READERS_VERSION = 2
+READERS_VERSION = 3
 """Raise it when a reader or a rule makes other rows of the same bytes: every file is then read again."""
-STANDARD_INPUT = "standard input"
 _TABLES = (EPISODES, QUARANTINE)
-_WHOLE, _PART = "state/ingested", "state/ingesting"
 
 
 @dataclass(frozen=True)
@@ -49,25 +52,26 @@ class Notes:
     job: Job
     _known: dict[tuple[str, lineage.Mark], bool] = field(default_factory=dict)
 
-    def key(self, source: Source, defaults: Defaults) -> str | None:
-        """The name under which is noted what of this content went in; None for standard input."""
-        if source.file_name == STANDARD_INPUT:
-            return None
+    def key(self, source: Source, defaults: Defaults) -> str:
+        """The name under which is noted what of this content went in."""
         policy = self.job.policy
-        settings = policy.ingest.model_dump_json() + policy.redact.model_dump_json()
+        sections = (policy.ingest, policy.redact, *kept_by(policy))
+        settings = "".join(section.model_dump_json() for section in sections)
         reader = f"{source.reader.name}@{READERS_VERSION}"
-        return ids.row_id(_content(source), reader, repr(defaults), settings)
+        content = [_content(source), *_beside_content(source)]
+        return ids.row_id(*content, reader, repr(defaults), settings)
 
     def read(self, key: str) -> Note | None:
         """The note of the whole file, else of its part; None where there is none that holds."""
-        return self._read(key, _WHOLE) or self._read(key, _PART)
+        return self._read(key, WHOLE) or self._read(key, PART)
 
     def _read(self, key: str, folder: str) -> Note | None:
-        record = hint(self.job, _place(folder, key))
+        job = self.job
+        record = _object(read_note(job.lake.storage, folder, key, is_moved=not job.is_dry))
         try:
             marks = {t.name: mark_of(record["marks"][t.name]) for t in _TABLES}
             left_out = {str(k): int(v) for k, v in record["left_out"].items()}
-            note = Note(int(record["rows_in"]), left_out, _point(record) if folder == _PART else None)
+            note = Note(int(record["rows_in"]), left_out, _point(record) if folder == PART else None)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         return note if all(self._holds(t, marks[t.name]) for t in _TABLES) else None
@@ -78,11 +82,10 @@ class Notes:
         record = {"rows_in": note.rows_in, "left_out": dict(note.left_out), "marks": marks}
         if note.point is not None:
             record["point"] = list(note.point)
-            storage.write(_place(_PART, key), json.dumps(record).encode())
+            write_note(storage, PART, key, json.dumps(record).encode())
             return
-        storage.write(_place(_WHOLE, key), json.dumps(record).encode())
-        if storage.read(_place(_PART, key)) is not None:
-            storage.delete(_place(_PART, key))
+        write_note(storage, WHOLE, key, json.dumps(record).encode())
+        drop_note(storage, PART, key)
 
     def _holds(self, table: Table, mark: lineage.Mark) -> bool:
         known = (table.name, mark)
@@ -91,8 +94,9 @@ class Notes:
         return self._known[known]
 
 
-def _place(folder: str, key: str) -> str:
-    return f"{folder}/{key[:2]}/{key}.json"
+def kept_by(policy: Policy) -> tuple[BaseModel, ...]:
+    """What decides how long a row stays: after a change of it a file brings back what a night had taken."""
+    return policy.retention, policy.decay, policy.staleness, policy.capacity
 
 
 def _content(source: Source) -> str:
@@ -107,6 +111,12 @@ def _content(source: Source) -> str:
     return content.hexdigest()
 
 
+def _beside_content(source: Source) -> list[str]:
+    """What else rows are read from: the name, to readers that read it, and files beside this one."""
+    told = source.reader.told_by(source.file_name) if isinstance(source.reader, NameReading) else None
+    return [json.dumps([told, source.companions])] if told or source.companions else []
+
+
 def _point(record: Mapping[str, Any]) -> Point:
     """The point of a part.
 
@@ -115,14 +125,18 @@ def _point(record: Mapping[str, Any]) -> Point:
     """
     offset, number, place = record["point"]
     point = Point(int(offset), int(number), str(place))
-    if point.offset <= 0 or point.number < 0 or point.place not in PLACES:
+    is_begun = point.number > 0 if point.place == "rows" else point.offset > 0
+    if not is_begun or min(point.offset, point.number) < 0 or point.place not in PLACES:
         raise ValueError("no point")
     return point
 
 
 def hint(job: Job, key: str) -> dict[str, Any]:
     """A JSON object below ``state``; empty where there is none, or it is not readable."""
-    raw = job.lake.storage.read(key)
+    return _object(job.lake.storage.read(key))
+
+
+def _object(raw: bytes | None) -> dict[str, Any]:
     try:
         record = json.loads(raw) if raw else {}
     except (ValueError, RecursionError):

@@ -29,6 +29,7 @@ def nightly(
     user: str | None = None,
     agent: str | None = None,
     timezone: str | None = None,
+    event_at: str | None = None,
     as_of: str | None = None,
     publish: bool = True,
     force: bool = False,
@@ -45,6 +46,7 @@ def nightly(
         user: User of rows that name none.
         agent: Agent of rows that name none.
         timezone: Zone of times that name none, such as Europe/Berlin.
+        event_at: When rows happened that bear no time, ISO 8601.
         as_of: Instant to reason at, ISO 8601 with a zone; none: now.
         publish: Whether to publish at the end.
         force: Publish even where nothing changed.
@@ -62,7 +64,7 @@ def nightly(
         if publish:
             yield run.publish(force)
 
-    scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone}
+    scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone, "event_at": event_at}
     options = options_of(lake, config, as_of, sources=sources, format=format, **scope)
     return run_plan("nightly", options, on_busy, plan)
 
@@ -77,11 +79,12 @@ def ingest(
     user: str | None = None,
     agent: str | None = None,
     timezone: str | None = None,
+    event_at: str | None = None,
     as_of: str | None = None,
     on_busy: OnBusy | None = None,
 ) -> Manifest | State[Any]:
     """Land traces as episodes. Parameters as for nightly."""
-    scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone}
+    scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone, "event_at": event_at}
     options = options_of(lake, config, as_of, sources=sources, format=format, **scope)
     return run_plan("ingest", options, on_busy, lambda run: iter([run.ingest()]))
 

@@ -59,7 +59,7 @@ TRANSIENT = (StorageError, EndpointError)
 
 def options_of(lake: str | None, config: str | None, as_of: str | None, **given: Any) -> argparse.Namespace:
     """The call as the command line would have it; an unset variable in ``prefect.yaml`` arrives as ""."""
-    empty = dict.fromkeys(("tenant", "user", "agent", "session", "timezone", "sources"))
+    empty = dict.fromkeys(("tenant", "user", "agent", "session", "timezone", "event_at", "sources"))
     own = {"lake": lake or None, "config": config or None, "as_of": as_of or None, "json": True}
     return argparse.Namespace(**{**empty, **given, **own})
 

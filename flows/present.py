@@ -6,7 +6,7 @@ import io
 import re
 import shutil
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rich import box
@@ -14,11 +14,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from flows.job import StepResult
-from flows.nightly import Night
 from lake.chain import PREFIX_CHARS
 from lake.recall import Context, Memory
-from transforms.health.thresholds import verdict
 
 SHORT = {"relevance": "rel", "recency": "rec", "importance": "imp", "frequency": "freq", "type": "type"}
 """The five factors of a score, and their column heads."""
@@ -128,124 +125,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     return f"{value:,}" if isinstance(value, int) else plain(str(value))
-
-
-def night_table(night: Night) -> str:
-    """The summary of a night: one row a step, then what it means in a line."""
-    ingested = night.steps[0].as_dict()
-    by_name = {step.name: step for step in night.steps}
-    embedded, published = by_name["embed"], by_name.get("publish")
-    rows = [
-        *_outcomes(ingested, has_reasons=False),
-        ("embedded", embedded.rows_out),
-        *_learned(by_name["consolidate"]),
-        *_retained(by_name.get("retain")),
-        *_publication(published),
-        ("seconds", sum(step.seconds for step in night.steps)),
-        ("peak memory, MB", round(max(step.peak_bytes for step in night.steps) / 1e6)),
-    ]
-    reasons = ingested["reasons"]
-    told = (
-        [f"quarantined: {', '.join(f'{name} {count}' for name, count in reasons.items())}"] if reasons else []
-    )
-    if embedded.rows_out + embedded.rejected < embedded.rows_in:
-        told.append("embedded counts texts: identical texts share a vector")
-    if embedded.rejected:
-        told.append(f"{embedded.rejected:,} texts refused by the model, tried again with the next run")
-    told += withheld(published)
-    told += night.erasures.lines() if night.erasures else []
-    if night.is_unchanged:
-        told.append("nothing new since the last night")
-    elif published and published.state == "done":
-        told.append(f"live: {published.generation}, checked ({', '.join(published.detail['checks'])})")
-    told += [folded(verdict(night.health))] if night.health else []
-    return "\n".join([table("", ("night", "count"), rows), *told])
-
-
-def steps_table(night: Night) -> str:
-    """Time and rows of each step."""
-    rows = [(s.name, s.state, s.rows_in, s.rows_out, s.seconds) for s in night.steps]
-    return table("", ("step", "state", "rows in", "rows out", "seconds"), rows)
-
-
-def ingest_table(tally: Mapping[str, Any]) -> str:
-    """What became of the rows of an ingest, and why."""
-    files = [("files", tally["files"]), ("unchanged files", tally["unchanged_files"])]
-    return table("", ("ingest", "count"), [*files, *_outcomes(tally, has_reasons=True)])
-
-
-def _outcomes(tally: Mapping[str, Any], *, has_reasons: bool) -> list[tuple[str, int]]:
-    """Rows in, and the four counts that add up to them; with reasons, indented below two of them."""
-    left_out, edited = sum(tally["left_out"].values()), tally.get("versions", 0)
-    parts: list[tuple[str, int, Mapping[str, int]]] = [
-        ("rows in", tally["rows_in"], {}),
-        ("landed", tally["landed"], {"new versions": edited} if edited else {}),
-        ("already held", tally["duplicates"], {}),
-        ("quarantined", tally["quarantined"], tally["reasons"]),
-        ("left out", left_out, tally["left_out"]),
-    ]
-    rows = []
-    for name, count, reasons in parts:
-        rows.append((name, count))
-        if has_reasons:
-            rows += [(f"  {reason}", its) for reason, its in reasons.items()]
-    return rows
-
-
-_DERIVED = {"facts": "facts served", "summaries": "summaries served", "procedures": "skills served"}
-
-
-def _learned(consolidated: StepResult) -> list[tuple[str, int]]:
-    """What consolidation changed; nothing where it had nothing to do."""
-    detail = consolidated.detail
-    if not detail:
-        return []
-    facts = [(f"facts {name}", count) for name, count in detail["facts"].items() if count]
-    waiting = [("waiting for the model", detail["pending"])] if detail["pending"] else []
-    return [*facts, *((name, detail[name]) for name in ("summaries", "conversations", "skills")), *waiting]
-
-
-def _retained(retained: StepResult | None) -> list[tuple[str, int]]:
-    """Episodes that retention took out, by reason, and what it kept although it was due."""
-    detail = retained.detail if retained else {}
-    gone = detail.get("removed", {}).get("episodes", {})
-    kept = [(told, sum(detail.get(name, {}).values())) for name, told in _KEPT.items()]
-    removed = [(f"episodes {reason}", count) for reason, count in gone.items()]
-    return [*removed, *((told, count) for told, count in kept if count)]
-
-
-_KEPT = {"held": "under legal hold", "waiting": "waiting for a summary"}
-
-
-def _publication(published: StepResult | None) -> list[tuple[str, int]]:
-    """Rows published and, where a generation was built, those that were not."""
-    rows = [("published", published.rows_out if published else 0)]
-    if published:
-        rows += [
-            (told, published.detail[name]) for name, told in _DERIVED.items() if published.detail.get(name)
-        ]
-        rows += [
-            (name, published.detail[name]) for name in ("expired", "injected") if name in published.detail
-        ]
-    return rows
-
-
-def withheld(published: StepResult | None) -> list[str]:
-    """Why landed rows were not published, a line a reason."""
-    detail = published.detail if published else {}
-    told = [expired_line(detail["expired"])] if detail.get("expired") else []
-    if detail.get("injected"):
-        told.append(f"{_rows(detail['injected'])} injected context, held but never served")
-    return told
-
-
-def expired_line(count: int) -> str:
-    """That rows are past their time to live, and where that is told."""
-    return f"{_rows(count)} past their time to live (see retention in docs/data-engineers.md)"
-
-
-def _rows(count: int) -> str:
-    return "1 row is" if count == 1 else f"{count:,} rows are"
 
 
 def memories_table(found: Sequence[Memory], *, is_explained: bool = False, has_legend: bool = True) -> str:

@@ -73,6 +73,13 @@ class Course:
     """What this process has done and has open: the last word of a run that is stopped tells of it.
 
     There is one a process, as there is one for signals.
+
+    Attributes:
+        begins_anew: Whether the call, run again, has nothing to go on from.
+        steps: That are done.
+        open: What is under way.
+        stop: What stopped the run.
+        shown: Takes down what is drawn.
     """
 
     def __init__(self) -> None:
@@ -80,6 +87,7 @@ class Course:
 
     def begin(self) -> None:
         """Forget the call before."""
+        self.begins_anew = False
         self.steps: list[str] = []
         self.open: list[Meter] = []
         self.stop: BaseException | None = None

@@ -7,6 +7,7 @@ redacted text, so a row whose own ids were redacted is not tried: it would land 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from flows.job import Job, record, step
 from flows.quarantine_trial import Trial, rewritten
 from lake import tables
 from lake.rights import audit
+from transforms import ids
 from transforms.errors import UsageError
 from transforms.schemas import EPISODES, QUARANTINE, RUNS
 from transforms.validate import Defaults
@@ -85,22 +87,29 @@ class Retried:
     refused: dict[str, int]
 
 
-def held(job: Job, chosen: Chosen, *, with_text: bool = False) -> pl.DataFrame:
-    """Refused rows, without their text where it is not asked for, in the order of file and line.
+def held(job: Job, chosen: Chosen) -> pl.DataFrame:
+    """Refused rows without their text, in the order of file and line.
 
     Raises:
         UsageError: An id is too short, or names several rows.
     """
     _require_names(chosen)
     buckets = None if chosen.tenant is None else [job.lake.bucket(chosen.tenant)]
-    columns = [*_SHOWN, *(("raw", "tenant_bucket") if with_text else ())]
-    rows = tables.scan(job.lake, QUARANTINE, buckets=buckets).filter(chosen.holds()).select(columns).collect()
+    rows = tables.scan(job.lake, QUARANTINE, buckets=buckets).filter(chosen.holds()).select(_SHOWN).collect()
     for name in chosen.names:
         found = rows.filter(pl.col("quarantine_id").str.starts_with(name)).height
         if found != 1:
             what = "no refused row" if not found else f"{found} refused rows"
             raise UsageError(f"{name}: {what} of this id", "See slowwave quarantine list.")
     return rows.sort("source_file", "source_line", "quarantine_id", nulls_last=True)
+
+
+def with_text(job: Job, rows: pl.DataFrame) -> pl.DataFrame:
+    """Some of ``held`` with their text (``raw``), in the same order; without those whose key is destroyed."""
+    buckets = ids.tenant_buckets(rows["tenant_id"].fill_null(""), job.lake.buckets).unique().to_list()
+    texts = tables.scan(job.lake, QUARANTINE, buckets=buckets).select("quarantine_id", "raw")
+    mine = texts.filter(pl.col("quarantine_id").is_in(rows["quarantine_id"].implode()))
+    return rows.join(mine.collect(), on="quarantine_id", how="inner", maintain_order="left")
 
 
 def _require_names(chosen: Chosen) -> None:
@@ -141,26 +150,27 @@ def retry(job: Job, chosen: Chosen, defaults: Defaults) -> Retried:
     Raises:
         UsageError: As ``held``.
     """
-    tally, refused = Tally(), dict[str, int]()
+    tally, refused = Tally(), Counter[str]()
     tried = gone = 0
     with step(job, "quarantine retry") as result, tables.held_open():
-        rows = held(job, chosen, with_text=True)
+        rows = held(job, chosen)
         with job.progress.task("retry", rows.height) as advance:
             is_twin = pl.col("reason") == "duplicate_id"
             parts = rows.filter(~is_twin), rows.filter(is_twin)
             for some in (few for part in parts for few in part.iter_slices(AT_ONCE)):
-                done = Trial(job, some, defaults).run(tally)
+                done = Trial(job, with_text(job, some), defaults).run(tally)
                 tried, gone = tried + some.height, gone + len(done.gone)
-                for reason in done.stays.values():
-                    refused[reason] = refused.get(reason, 0) + 1
+                refused.update(done.stays.values())
                 advance(some.height)
         result.rows_in, result.rows_out = tried, tally.landed
-        result.rejected, result.duplicates = sum(refused.values()), tally.duplicates
+        refused += tally.reasons  # they left as what they were, and are held anew as what they are now
+        result.rejected, result.duplicates = refused.total(), tally.duplicates
         if job.is_dry or not tried:
             result.state = "unchanged"
         elif gone:
             tidy(job, EPISODES, QUARANTINE, RUNS)
     record(job, result)
+    gone = max(gone - tally.reasons.total(), 0)
     landed = gone if job.is_dry else min(tally.landed, gone)
     return Retried(tried, landed, gone - landed, dict(sorted(refused.items())))
 

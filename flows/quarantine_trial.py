@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ from lake import tables
 from transforms.errors import InputError
 from transforms.exported import claim_of
 from transforms.normalise import normalise
-from transforms.readers.batch import ID_COLUMNS
+from transforms.readers.batch import ID_COLUMNS, Resumable
+from transforms.readers.chats import Accompanied, for_owner
 from transforms.readers.registry import reader_named
 from transforms.readers.rows import rows_batch
 from transforms.readers.slowwave_export import KEPT
@@ -43,6 +45,7 @@ class Trial:
         self._rows = rows.with_row_index("at")
         self._defaults = defaults
         self._stays: dict[int, str] = {}
+        self._exported: dict[int, tuple[object, object]] = {}
 
     def run(self, tally: Tally) -> Done:
         """Read, land what can, and take it out of quarantine."""
@@ -66,28 +69,70 @@ class Trial:
         """Drafts of the rows of one source; ``source_line`` is the row's place among all."""
         found, shaped = [DRAFTS.empty()], dict[int, dict[str, object]]()
         claims: dict[int, str] = {}
-        for at, raw, reason in rows.select("at", "raw", "reason").iter_rows():
+        wanted = rows.select("at", "raw", "reason", "source_file", "user_id")
+        for at, raw, reason, file_name, user in wanted.iter_rows():
             record = _row_of(raw, source)
             if record is not None:
                 shaped[at] = record
                 if reason == "duplicate_id" and (claim := _claim_of(record, at)):
                     claims[at] = claim
                     shaped[at] = {name: value for name, value in record.items() if name in KEPT}
-            elif (read := _read_alone(self._job, source, raw)) is None:
+            elif (read := self._read_alone(source, raw, file_name, user)) is None:
                 self._stays[at] = reason
             else:
-                found.append(read.with_columns(source_line=pl.lit(at, pl.Int64)))
+                found.append(self._marked(read, at))
         if shaped:
             batch = rows_batch(list(shaped.values()), list(shaped), lambda _: "", source)
             lines = batch.drafts["source_line"].to_list()
             named = pl.Series("exported", [claims.get(line) for line in lines], dtype=pl.String)
             found.append(batch.drafts.with_columns(named))
             self._stays |= dict(batch.refusals.select("source_line", "reason").iter_rows())
-        drafts = pl.concat(found)
+        drafts = self._owned(pl.concat(found))
         is_hidden = pl.any_horizontal(pl.col(c).str.contains(_MARK, literal=True) for c in ID_COLUMNS)
         hidden = drafts.filter(is_hidden)["source_line"]
         self._stays |= dict.fromkeys(hidden, "redacted_id")
         return drafts.filter(~pl.col("source_line").is_in(hidden.implode()))
+
+    def _read_alone(
+        self, source: str, raw: str, file_name: str | None, user: str | None
+    ) -> pl.DataFrame | None:
+        """Drafts of one row as its reader takes it now, by the name and the owner that its file had.
+
+        None where it still refuses any of it, and of readers whose records lean on others or on files
+        beside them: read alone, a row would land under another name than its mended file gives it.
+        """
+        try:
+            reader = for_owner(reader_named(source), user or self._defaults.user_id)
+        except InputError:
+            return None
+        if not isinstance(reader, Resumable) or isinstance(reader, Accompanied):
+            return None
+        batches = list(reader.read(io.BytesIO(raw.encode()), file_name or "", self._job.policy.ingest))
+        if not batches or any(batch.refusals.height for batch in batches):
+            return None
+        drafts = pl.concat([batch.drafts for batch in batches])
+        return drafts if drafts.height else None
+
+    def _marked(self, drafts: pl.DataFrame, at: int) -> pl.DataFrame:
+        """Drafts of one row that tell its place among all: one of an export has a file and a line itself."""
+        claims = drafts["exported"].to_list()
+        for place, claim in enumerate(claims):
+            if claim is not None:
+                told = json.loads(claim)
+                self._exported[at] = told["source_file"], told["source_line"]
+                claims[place] = json.dumps({**told, "source_line": at})
+        return drafts.with_columns(
+            source_line=pl.lit(at, pl.Int64), exported=pl.Series(claims, dtype=pl.String)
+        )
+
+    def _owned(self, drafts: pl.DataFrame) -> pl.DataFrame:
+        """Drafts that name no tenant or user, with those that their rows were given when they came."""
+        whose = self._rows.select(pl.col("at").cast(pl.Int64), was_tenant="tenant_id", was_user="user_id")
+        known = drafts.join(whose, left_on="source_line", right_on="at", how="left", maintain_order="left")
+        return known.with_columns(
+            tenant_id=pl.coalesce(pl.col("tenant_id").replace("", None), "was_tenant"),
+            user_id=pl.coalesce(pl.col("user_id").replace("", None), "was_user"),
+        ).select(DRAFTS.names)
 
     def _normalised(self, source: str, drafts: pl.DataFrame, buffer: Buffer, lands: set[int]) -> None:
         job = self._job
@@ -107,9 +152,11 @@ class Trial:
     def _placed(self, episodes: pl.DataFrame, lands: Iterable[int]) -> pl.DataFrame:
         """Those that land, with the file and line that they came from."""
         here = pl.DataFrame({"source_line": sorted(lands)}, schema={"source_line": pl.Int64})
-        places = self._rows.select(
-            pl.col("at").cast(pl.Int64).alias("source_line"), file="source_file", line="source_line"
-        )
+        came = self._rows.select("source_file", "source_line").rows()
+        known = [self._exported.get(at, place) for at, place in enumerate(came)]
+        schema = {"file": pl.String, "line": pl.Int64}
+        places = pl.DataFrame(known, schema=schema, orient="row").with_row_index("source_line")
+        places = places.with_columns(pl.col("source_line").cast(pl.Int64))
         kept = episodes.join(here, on="source_line", how="semi", maintain_order="left")
         placed = kept.join(places, on="source_line", how="left", maintain_order="left")
         return placed.with_columns(source_file="file", source_line="line").select(EPISODES.names)
@@ -145,19 +192,6 @@ def _claim_of(record: Mapping[str, object], at: int) -> str | None:
         return claim_of({**record, "source_line": at})
     except JsonFault:
         return None
-
-
-def _read_alone(job: Job, source: str, raw: str) -> pl.DataFrame | None:
-    """Drafts of one row as its reader takes it now; None where it still refuses any of it."""
-    try:
-        reader = reader_named(source)
-    except InputError:
-        return None
-    batches = list(reader.read(io.BytesIO(raw.encode()), "", job.policy.ingest))
-    if not batches or any(batch.refusals.height for batch in batches):
-        return None
-    drafts = pl.concat([batch.drafts for batch in batches])
-    return drafts if drafts.height else None
 
 
 def rewritten(job: Job, change: Callable[[pl.DataFrame], pl.DataFrame], rows: pl.DataFrame) -> None:

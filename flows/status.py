@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from flows.job import Job
-from flows.present import expired_line, table
+from flows.present import table
+from flows.present_night import expired_line
 from flows.rights_list import counts_line, rights_counts
 from flows.setup import Output
 from lake import landing, lineage, queries, recall_segments, tables

@@ -28,6 +28,9 @@ GRACE_SECONDS = 10.0
 _WORD_SECONDS = 1.0
 """For the last word, where what it is written to does not take it."""
 RESUME = "Run the same command again to go on: what was done is kept and not done twice."
+ANEW = "Run the same command again: it begins anew."
+READING = {"decay", "evaluate", "export", "report", "tune", "what-if"}
+"""Long verbs that make something of the lake and leave nothing to go on from."""
 KINDS: list[type[BaseException]] = [KeyboardInterrupt]
 """What stops a run; whoever runs jobs under other signals adds its own."""
 
@@ -54,6 +57,11 @@ class Stopped(KeyboardInterrupt):
         """What happened, in a line."""
         by = "" if self.number == signal.SIGINT else f" by {signal.Signals(self.number).name}"
         return f"stopped{by}{f' {self.where}' if self.where else ''}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do now."""
+        return ANEW if COURSE.begins_anew else RESUME
 
 
 def is_stop(error: BaseException) -> bool:

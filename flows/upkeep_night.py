@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from flows import notes_kept
 from flows.job import Job
 from flows.notes import hint
 from lake import tables, upkeep
@@ -57,6 +58,7 @@ def keep(job: Job, *, now: datetime | None = None) -> None:
                 after[table.name] = _kept(job, table, before.get(table.name), at)
             advance(1)
     backup.expire(job.lake, at, job.policy.ingest.vacuum_after_hours)
+    notes_kept.expire(job.lake, at)
     after = {name: one for name, one in after.items() if one.version >= 0}
     if after != before:
         _remember(job, after)

@@ -31,7 +31,7 @@ from flows.setup import (
     lake_uri,
 )
 from lake.lake import VERSION, init_lake
-from lake.sources import Source, open_sources
+from lake.sources import STDIN, Source, open_sources
 from transforms.validate import Defaults
 
 Pairs = Iterator[tuple[Source, Defaults]]
@@ -60,8 +60,18 @@ def named_sources(options: argparse.Namespace, job: Job) -> Pairs:
     """Sources of the call's arguments, with the flags' scope."""
     defaults = defaults_of(options)
     for name in options.source:
-        for source in open_sources(name, options.format, policy=job.policy.ingest, on_skip=told_skipped):
+        for source in _opened(name, options.format, job):
             yield source, defaults
+
+
+def _opened(name: str, form: str, job: Job) -> Iterator[Source]:
+    """The sources of a name; standard input is taken in whole first."""
+    from flows.ingest_progress import received
+
+    if name != STDIN:
+        return open_sources(name, form, policy=job.policy.ingest, on_skip=told_skipped)
+    with received(job.progress, sys.stdin.buffer) as stdin:
+        return open_sources(name, form, policy=job.policy.ingest, on_skip=told_skipped, stdin=stdin)
 
 
 def told_skipped(name: str, why: str) -> None:
@@ -74,7 +84,7 @@ def ingest(options: argparse.Namespace) -> Output:
     from flows.explain import explain
     from flows.ingest import run_ingest
     from flows.job import exclusive
-    from flows.present import ingest_table
+    from flows.present_night import ingest_table
 
     if options.watch:
         from flows.watch import watch
@@ -118,7 +128,7 @@ def consolidate(options: argparse.Namespace) -> Output:
 def publish(options: argparse.Namespace) -> Output:
     """Build, check and switch to a new index, or go back to the one before."""
     from flows.job import exclusive
-    from flows.present import withheld
+    from flows.present_night import withheld
     from flows.publish import run_publish, run_rollback
 
     job = job_of(options)
@@ -138,7 +148,7 @@ def publish(options: argparse.Namespace) -> Output:
 def nightly(options: argparse.Namespace) -> Output:
     """Ingest, embed, consolidate and publish."""
     from flows.nightly import UnfinishedError, run_nightly
-    from flows.present import night_table, steps_table
+    from flows.present_night import night_table, steps_table
     from flows.present_sleep import DRY, changes_lines
     from flows.scratch import scratch
 

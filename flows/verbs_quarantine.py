@@ -25,19 +25,20 @@ def quarantine(options: argparse.Namespace) -> Output:
 
 
 def _list(options: argparse.Namespace) -> Output:
-    from flows.quarantine import counted, held
+    from flows.quarantine import counted, held, with_text
     from flows.report_files import plain_rows
 
     job, chosen = job_of(options), _chosen(options)
-    rows = held(job, chosen, with_text=True)
+    rows = held(job, chosen)
     groups = plain_rows(counted(rows))
-    shown = plain_rows(rows.head(options.limit).drop("tenant_bucket"))
+    shown = plain_rows(with_text(job, rows.slice(options.offset, options.limit)))
     data = {"rows": rows.height, "groups": groups, "shown": shown}
-    if not shown:
+    if rows.is_empty():
         return Output(data, "no refused rows")
     cells = [(one["rows"], one["reason"], one["source"] or "", one["source_file"] or "") for one in groups]
     text = table(f"{rows.height:,} refused rows", ("rows", "reason", "format", "file"), cells)
-    more = [f"{rows.height - len(shown):,} more: --limit"] if rows.height > len(shown) else []
+    left = rows.height - options.offset - options.limit
+    more = [f"{left:,} more: --limit, --offset"] if left > 0 else []
     return Output(data, "\n".join([text, *(_lines(row) for row in shown), *more]))
 
 

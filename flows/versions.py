@@ -41,7 +41,7 @@ def split(job: Job, episodes: pl.DataFrame, *, is_chosen: bool = False) -> Split
     done = versions.split(episodes, held, links, is_chosen=is_chosen)
     if is_chosen or done.versions.is_empty():
         return done
-    refused = _refused(job, done.versions)
+    refused = _refused(job, done.versions, done.roots)
     return versions.split(episodes, held, links, refused=refused) if refused else done
 
 
@@ -93,11 +93,10 @@ def _told(job: Job, buckets: Collection[int], names: pl.Series) -> pl.DataFrame:
     return rows.filter(pl.col("episode_id").is_in(names.implode())).select(HELD.names()).collect()
 
 
-def _refused(job: Job, edited: pl.DataFrame) -> list[str]:
-    """Those versions whose very row was refused for its id before, wherever it stood."""
-    mine = quarantined(
-        refusals(edited), source="", policy=job.policy.redact, as_of=job.as_of, buckets=job.lake.buckets
-    )
+def _refused(job: Job, edited: pl.DataFrame, roots: pl.Series) -> list[str]:
+    """Those versions whose very row, under the id it came with, was refused before, wherever it stood."""
+    rows = refusals(edited.with_columns(episode_id=roots))
+    mine = quarantined(rows, source="", policy=job.policy.redact, as_of=job.as_of, buckets=job.lake.buckets)
     buckets = edited["tenant_bucket"].unique().to_list()
     held = tables.scan(job.lake, QUARANTINE, buckets=buckets).filter(pl.col("reason") == "duplicate_id")
     raws = held.select("tenant_id", "raw").unique().collect()

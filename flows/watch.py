@@ -10,25 +10,29 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flows.commit import Tally
 from flows.ingest import run_ingest
 from flows.job import Job, exclusive
-from flows.present import ingest_table
+from flows.present_night import ingest_table
 from flows.setup import Output, defaults_of, job_of
 from flows.stopping import Stopped
 from flows.verbs import told_skipped
-from lake.sources import NothingReadableError, Source, open_sources
+from lake.companions import COMPANION_NAMES, beside
+from lake.sources import NothingReadableError, Source, files_below, open_sources
 from transforms.errors import BusyError, InputError, UsageError
 
 LOOK_SECONDS = 5.0
 """Between two looks: what arrives waits that long at most, and a look at 10,000 files costs 0.1 s."""
 STILL_SECONDS = 10.0
 """A file not written to for so long is whole at first sight; another has to be the same at two looks."""
-UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".crdownload", ".filepart", ".swp", "~")
+UNFINISHED = (
+    ".part", ".partial", ".tmp", ".temp", ".crdownload", ".download", ".filepart", ".aria2", ".swp", ".lock",
+    ".inprogress", ".in-progress", "._copying_", "~",
+)  # fmt: skip
 """Ends of names under which programs write what they will rename when it is whole."""
 Look = tuple[int, int]
 """Size and time of the last change of a file."""
@@ -56,31 +60,45 @@ class Drop:
         Args:
             now: Seconds since the epoch.
         """
-        before, self.seen = self.seen, dict(_looks(self.folder))
-        self.taken = {name: look for name, look in self.taken.items() if name in self.seen}
+        before, self.seen = self.seen, dict(_looks(self.folder, self._tell))
+        changed = {name for name, look in self.seen.items() if before.get(name) != look}
+        young = {name for name in changed if now - self.seen[name][1] / 1e9 < STILL_SECONDS}
+        explained, waiting = self._beside(changed), self._beside(young)
+        self.taken = {n: look for n, look in self.taken.items() if n in self.seen and n not in explained}
         return {
             name: look
             for name, look in self.seen.items()
-            if self.taken.get(name) != look
-            and (before.get(name) == look or now - look[1] / 1e9 >= STILL_SECONDS)
-            and self._is_readable(name)
+            if self.taken.get(name) != look and name not in young | waiting and self._is_readable(name)
         }
+
+    def _beside(self, companions: Set[str]) -> set[str]:
+        """Files that some of these explain: they wait for its end, and are read again when it changes."""
+        known = [name for name in companions if name.rpartition("/")[2] in COMPANION_NAMES]
+        return {name for name in self.seen for one in known if beside(name, one)}
 
     def _is_readable(self, name: str) -> bool:
         try:
             (self.folder / name).open("rb").close()
+        except FileNotFoundError:  # gone since
+            return False
         except OSError as error:
-            if name not in self.told:
-                print(f"slowwave: a file cannot be read: {error.strerror}", file=sys.stderr)
-                self.told.add(name)
+            self._tell(error)
             return False
         self.told.discard(name)
         return True
 
+    def _tell(self, error: OSError) -> None:
+        """Say once of a file or folder that it cannot be read."""
+        path = Path(error.filename)
+        name = path.relative_to(self.folder).as_posix() if path != self.folder else self.folder.name
+        if name not in self.told:
+            print(f"slowwave: {name} cannot be read: {error.strerror}", file=sys.stderr)
+            self.told.add(name)
 
-def _looks(folder: Path) -> Iterator[tuple[str, Look]]:
+
+def _looks(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[tuple[str, Look]]:
     """Names below the folder, as paths from there, of files that are not under way."""
-    for path in folder.rglob("*"):
+    for path in files_below(folder, on_error):
         name = path.relative_to(folder).as_posix()
         if any(part.startswith(".") for part in name.split("/")) or name.lower().endswith(UNFINISHED):
             continue
@@ -88,8 +106,7 @@ def _looks(folder: Path) -> Iterator[tuple[str, Look]]:
             told = path.stat()
         except OSError:  # gone since
             continue
-        if path.is_file():
-            yield name, (told.st_size, told.st_mtime_ns)
+        yield name, (told.st_size, told.st_mtime_ns)
 
 
 def watch(options: argparse.Namespace) -> Output:
@@ -105,34 +122,54 @@ def watch(options: argparse.Namespace) -> Output:
         if not Path(name).is_dir():
             raise UsageError(f"{name} is no folder", "--watch takes folders; make it first.")
     drops = [Drop(Path(name)) for name in options.source]
-    total = Tally()
+    total, trouble = Tally(), ""
     while True:
-        _round(options, drops, total)
+        try:
+            found = [(drop, files) for drop in drops if (files := drop.whole(time.time()))]
+        except Stopped:
+            return _ended(total)
+        if found:
+            trouble = _round(options, found, total, trouble)
         try:
             time.sleep(LOOK_SECONDS)
         except Stopped:
-            return Output(total.as_dict(), ingest_table(total.as_dict()))
+            return _ended(total)
 
 
-def _round(options: argparse.Namespace, drops: list[Drop], total: Tally) -> None:
-    """Ingest what is whole; where another run holds the lake, or a file is gone, the next round does."""
-    found = [(drop, files) for drop in drops if (files := drop.whole(time.time()))]
-    if not found:
-        return
+def _ended(total: Tally) -> Output:
+    return Output(total.as_dict(), ingest_table(total.as_dict()))
+
+
+def _round(
+    options: argparse.Namespace, found: list[tuple[Drop, dict[str, Look]]], total: Tally, before: str
+) -> str:
+    """Ingest what is whole; where another run holds the lake, the next round does.
+
+    Args:
+        options: Of the call.
+        found: Folders, and what is whole in them.
+        total: Counts what became of it.
+        before: What kept the round before from it.
+
+    Returns:
+        What kept it from it, which is said once; empty: nothing.
+    """
     job, defaults = job_of(options), defaults_of(options)
     pairs = ((source, defaults) for drop, files in found for source in _wanted(drop, files, options, job))
     try:
         with exclusive(job):
             _, tally = run_ingest(job, pairs)
     except (BusyError, InputError) as error:
-        print(f"slowwave: {error.message}; tried again in {LOOK_SECONDS:.0f} s", file=sys.stderr)
-        return
+        if error.message != before:
+            print(f"slowwave: {error.message}; tried again every {LOOK_SECONDS:.0f} s", file=sys.stderr)
+        return error.message
     for drop, files in found:
         drop.taken.update(files)
     total.add(tally)
     if not options.json:
         counts = ("files", "landed", "duplicates", "quarantined")
         print(", ".join(f"{name} {getattr(tally, name):,}" for name in counts), file=sys.stderr)
+    return ""
 
 
 def _wanted(drop: Drop, files: Mapping[str, Look], options: argparse.Namespace, job: Job) -> Iterator[Source]:

@@ -6,8 +6,11 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -20,6 +23,7 @@ from transforms.errors import LakeError
 from transforms.policy import Policy
 from transforms.schemas import EPISODES, LINEAGE
 
+_T = TypeVar("_T")
 SCOPES_HELD = 64
 """Scopes whose tail is kept between calls, the most recently asked ones."""
 ATTEMPTS = 20
@@ -48,7 +52,8 @@ class FreshTail:
         self._lock = threading.Lock()
         self._segments: dict[str, _Segment] = {}
         self._files: tuple[int, int, frozenset[str]] = (-2, -2, frozenset())
-        self._replaced: dict[tuple[int, int], frozenset[str]] = {}
+        self._replaced_at: tuple[int, int] = (-2, -2)
+        self._replaced: dict[int, frozenset[str]] = {}
         self._held: OrderedDict[Scope, tuple[object, pl.DataFrame]] = OrderedDict()
 
     def episodes(
@@ -78,13 +83,8 @@ class FreshTail:
             state = (tuple((entry.key, entry.tag) for entry in entries), self._files[:2], refusing)
             held = self._held.get(scope)
             if held is None or held[0] != state:
-                try:
-                    frame = self._read(scope, bucket, entries, files)
-                except (LakeError, OSError, pl.exceptions.PolarsError):
-                    if _log_version(self._lake) == self._files[1]:
-                        raise
-                    # An erasure has put other files in their place meanwhile, and removed these.
-                    frame = self._read(scope, bucket, entries, self._files_of(bucket, since_version))
+                read = partial(self._read, scope, bucket, entries)
+                frame = self._of_files(bucket, since_version, read)
                 frame = frame.filter(~refusing.is_refused(frame)) if refusing else frame
                 if held is not None and frame.equals(held[1]):
                     frame = held[1]
@@ -96,18 +96,26 @@ class FreshTail:
         return frame if frame.height else None
 
     def replaced(self, scope: Scope, since_version: int) -> frozenset[str]:
-        """Ids of the tenant's episodes that edits have replaced; none where no row came after a version."""
+        """Ids of episodes, of any tenant of the bucket, that edits since a version have replaced."""
         bucket = self._lake.bucket(scope.tenant)
         with self._lock:
-            if not any(f"tenant_bucket={bucket}/" in name for name in self._added(since_version)):
+            if not self._files_of(bucket, since_version):
                 return frozenset()
-            key = bucket, self._files[1]
-            if key not in self._replaced:
-                rows = tables.scan(self._lake, LINEAGE, buckets=[bucket])
-                links = rows.filter(pl.col("derived_kind") == EPISODES.name, tenant_id=scope.tenant)
-                found = links.select("source_id").collect()["source_id"]
-                self._replaced = {key: frozenset(found)}
-            return self._replaced[key]
+            if self._replaced_at != self._files[:2]:
+                self._replaced_at, self._replaced = self._files[:2], {}
+            if bucket not in self._replaced:
+                read = partial(self._replaced_by, bucket)
+                self._replaced[bucket] = self._of_files(bucket, since_version, read)
+            return self._replaced[bucket]
+
+    def _replaced_by(self, bucket: int, files: list[str]) -> frozenset[str]:
+        """What lineage says that rows of some files replace: it lands before them."""
+        rows = tables.scan(self._lake, LINEAGE, buckets=[bucket]).filter(derived_kind=EPISODES.name)
+        links = rows.select("derived_id", "source_id").collect()
+        if links.is_empty():
+            return frozenset()
+        landed = tables.scan(self._lake, EPISODES, files=files).select(derived_id="episode_id")
+        return frozenset(links.join(landed.collect(), on="derived_id", how="semi")["source_id"])
 
     def _entries(self, bucket: int) -> list[Entry]:
         """Segments of a bucket, all of them read.
@@ -144,6 +152,15 @@ class FreshTail:
 
     def _files_of(self, bucket: int, since_version: int) -> list[str]:
         return [f for f in self._added(since_version) if f"tenant_bucket={bucket}/" in f]
+
+    def _of_files(self, bucket: int, since_version: int, read: Callable[[list[str]], _T]) -> _T:
+        try:
+            return read(self._files_of(bucket, since_version))
+        except (LakeError, OSError, pl.exceptions.PolarsError):
+            if _log_version(self._lake) == self._files[1]:
+                raise
+            # An erasure has put other files in their place meanwhile, and removed these.
+            return read(self._files_of(bucket, since_version))
 
     def _read(self, scope: Scope, bucket: int, entries: list[Entry], files: list[str]) -> pl.DataFrame:
         parts = [frame.filter(scope.mine()) for frame in self._landed(bucket, entries)]

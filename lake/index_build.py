@@ -16,10 +16,10 @@ import pyarrow as pa
 from lake.faults import storage_fault
 from lake.index import MAIN, TableEntry, scope_hash, tenant_hash
 from lake.index_batches import index_schema, to_batch
+from lake.index_fragments import LANCE_FAULTS, ROWS_PER_FILE, fragments_of
 from lake.lake import Lake
 from lake.storage import LocalStorage, S3Storage
 
-ROWS_PER_FILE = 1 << 20
 IVF_FROM_ROWS = 20_000
 """Below this an exact search of a table of its own is as quick as an index."""
 
@@ -92,21 +92,14 @@ class Builder:
         Raises:
             StorageError: The disk is full; the generation is not live and can be removed.
         """
-        from lance.fragment import write_fragments
-
-        schema = index_schema(self._dimensions)
+        doing = f"building the index at {self._uri(MAIN)}"
+        made = fragments_of(self._main(frames), self._uri(MAIN), index_schema(self._dimensions), doing)
         try:
-            reader = pa.RecordBatchReader.from_batches(schema, self._main(frames))
-            # 'create' writes files only: no table is there before finish commits one.
-            made = write_fragments(
-                reader, self._uri(MAIN), schema, mode="create", max_rows_per_file=ROWS_PER_FILE
-            )
             tables = [self._finish_own(entry) for _, entry in sorted(self._entries.items())]
-        except (OSError, ValueError, RuntimeError) as error:
-            raise storage_fault(error, f"building the index at {self._uri(MAIN)}") from error
+        except LANCE_FAULTS as error:
+            raise storage_fault(error, doing) from error
         soonest = self.next_expiry_at.isoformat() if self.next_expiry_at else None
-        fragments = [one.to_json() for one in made if one.physical_rows]
-        return Part(fragments, tables, self.rows, self.bare_rows, soonest)
+        return Part([one.to_json() for one in made], tables, self.rows, self.bare_rows, soonest)
 
     def _uri(self, name: str) -> str:
         return f"{self._lake.index_uri(self._generation)}/{name}.lance"
@@ -139,12 +132,12 @@ class Builder:
         held = self._entries.get(name)
         if held is None:  # what a killed part left of it
             remove_files(self._lake, f"index/{self._generation}/{name}.lance")
-        lance.write_dataset(
-            pa.Table.from_batches([to_batch(frame, self._dimensions)]),
-            self._uri(name),
-            mode="append" if held else "create",
-            max_rows_per_file=ROWS_PER_FILE,
-        )
+        rows_of_it = pa.Table.from_batches([to_batch(frame, self._dimensions)])
+        mode = "append" if held else "create"
+        try:
+            lance.write_dataset(rows_of_it, self._uri(name), mode=mode, max_rows_per_file=ROWS_PER_FILE)
+        except LANCE_FAULTS as error:
+            raise storage_fault(error, f"building the index at {self._uri(name)}") from error
         rows = frame.height + (held.rows if held else 0)
         tenant = tenant_hash(frame["tenant_id"][0])
         self._entries[name] = TableEntry(name, rows, tenant, name.removeprefix("s-"))

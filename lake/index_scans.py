@@ -21,7 +21,7 @@ DISTINCT_AT_ONCE = 4_000_000
 """Ids that are told apart in one pass, 8 bytes each; more rows take more passes over their column."""
 SAMPLED_VECTORS, SAMPLED_RANGES = 64_000, 64
 """Looked at of the rows that lie in linked files, in so many ranges: a file that is damaged as a whole, of up
-to ``index_build.ROWS_PER_FILE`` rows, cannot lie between them below 60 million rows."""
+to ``index_fragments.ROWS_PER_FILE`` rows, cannot lie between them below 60 million rows."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from lake.erasure.index_files import share
 from lake.faults import storage_fault
 from lake.index import MAIN, Manifest, TableEntry
 from lake.index_batches import index_schema, to_batch
-from lake.index_build import ROWS_PER_FILE, by_scope_table, drop_history, index_main
+from lake.index_build import by_scope_table, drop_history, index_main
+from lake.index_fragments import LANCE_FAULTS, fragments_of
 from lake.index_going import looked_through
 from lake.lake import Lake
 
@@ -86,6 +87,7 @@ def update(
 
     Raises:
         StorageError: The store fails, or the source cannot be read; the new generation is not live.
+        Exception: Whatever making the rows raised, as it was: no other generation would be any better.
     """
     done = Updated()
     gone = pa.array(sorted(ids), pa.string())
@@ -95,7 +97,7 @@ def update(
         dropped = going.young.numbers if entry.name == MAIN else ()
         try:
             changed = _table(lake, source, target, entry, going.tables[entry.name], dropped, added)
-        except (OSError, ValueError, RuntimeError) as error:
+        except LANCE_FAULTS as error:
             raise storage_fault(
                 error, f"updating the index at {lake.index_uri(target)}/{entry.name}"
             ) from error
@@ -119,19 +121,18 @@ def _written(
     frames: Iterable[pl.DataFrame],
 ) -> _Added:
     """New rows as data files of the tables they belong in; those of main behind rows of before."""
-    from lance.fragment import write_fragments
-
     added, large = _Added(), source.large or ()
-    schema = index_schema(source.dimensions)
+    schema, doing = index_schema(source.dimensions), f"updating the index at {lake.index_uri(target)}"
 
     def write(name: str, batches: Iterator[pa.RecordBatch]) -> None:
         uri = f"{lake.index_uri(target)}/{name}.lance"
-        reader = pa.RecordBatchReader.from_batches(schema, batches)
-        made = write_fragments(reader, uri, schema, mode="create", max_rows_per_file=ROWS_PER_FILE)
-        added.fragments.setdefault(name, []).extend(one for one in made if one.physical_rows)
+        added.fragments.setdefault(name, []).extend(fragments_of(batches, uri, schema, doing))
 
     def of_main() -> Iterator[pa.RecordBatch]:
-        yield from before
+        try:
+            yield from before
+        except LANCE_FAULTS as error:
+            raise storage_fault(error, doing) from error
         for frame in frames:
             _note(added, frame)
             for name, part in by_scope_table(frame, large).items():
@@ -141,10 +142,7 @@ def _written(
                 else:
                     write(name, iter([to_batch(part, source.dimensions)]))
 
-    try:
-        write(MAIN, of_main())
-    except (OSError, ValueError, RuntimeError) as error:
-        raise storage_fault(error, f"updating the index at {lake.index_uri(target)}") from error
+    write(MAIN, of_main())
     return added
 
 

@@ -179,11 +179,13 @@ def opened_at_any_version(uri: str) -> tuple[Lake, int]:
     """A lake of this version or an earlier one, without keys, and its version: for migrations.
 
     Raises:
-        LakeError: There is none, it is damaged, or a newer slowwave made it.
+        LakeError: There is none, nor its bucket, it is damaged, or a newer slowwave made it.
     """
     storage = open_storage(uri)
     raw = storage.read(RECORD)
     if raw is None:
+        if isinstance(storage, S3Storage):
+            storage.names()  # it tells where there is no bucket either
         raise LakeError(f"there is no lake at {uri}", f"Make one: slowwave --lake {uri} init")
     version, lake_id, buckets = _parsed(raw, uri)
     if version > VERSION:

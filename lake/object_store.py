@@ -154,7 +154,7 @@ class S3Storage:
         def ask() -> list[Any]:
             return [meta for page in self._store.list(prefix) for meta in page]
 
-        rows = self._tried(f"listing {prefix}", ask)
+        rows = self._tried(f"listing {prefix}".rstrip(), ask)
         found = [Entry(m["path"], m["size"], str(m["e_tag"] or m["last_modified"])) for m in rows]
         return sorted(found, key=lambda e: e.key)
 

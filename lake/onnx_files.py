@@ -22,7 +22,7 @@ from transforms.errors import ConfigError
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-REMEDY = "Install the weights and their runtime: pip install 'slowwave[quality]'."
+REMEDY = "Install the weights and their runtime: pip install '/path/to/slowwave[quality]' (the checkout)."
 TOKENIZER = "tokenizer.json"
 MODEL_PLACES = ("onnx/model.onnx", "model.onnx")
 """Where exporters put the graph, below a model's folder."""

@@ -6,8 +6,8 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from lake.tapes import BUFFER_BYTES, Moved, Tape
-from transforms.errors import InputError
+from lake.tapes import BUFFER_BYTES, Moved, Tape, unreadable
+from transforms.errors import InputError, SlowwaveError, StorageError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -59,17 +59,28 @@ def _tape(store: Any, path: str, meta: Mapping[str, Any]) -> Tape:
         try:
             reader = obstore.open_reader(store, path)
         except (BaseError, OSError) as error:
-            raise InputError(f"{path}: cannot be read", "Check that the object is still there.") from error
-        return cast(BinaryIO, io.BufferedReader(_Object(reader, moved), buffer_size=BUFFER_BYTES))
+            raise _fault(path, error) from error
+        return cast(BinaryIO, io.BufferedReader(_Object(path, reader, moved), buffer_size=BUFFER_BYTES))
 
     return Tape(open_object, meta.get("size"), meta.get("e_tag"))
+
+
+def _fault(path: str, error: Exception) -> SlowwaveError:
+    """An object that is gone is passed over; a store that is away ends the run: all would be passed over."""
+    from obstore.exceptions import NotFoundError, PermissionDeniedError
+
+    if isinstance(error, FileNotFoundError | PermissionError | NotFoundError | PermissionDeniedError):
+        return unreadable(path, error)
+    remedy = "Check the store, then run again: what has landed is not read again."
+    return StorageError(f"{path}: cannot be read ({type(error).__name__})", remedy)
 
 
 class _Object(io.RawIOBase):
     """An object as a seekable raw stream."""
 
-    def __init__(self, reader: Any, moved: Moved) -> None:
+    def __init__(self, path: str, reader: Any, moved: Moved) -> None:
         super().__init__()
+        self._path = path
         self._reader = reader
         self._moved = moved
 
@@ -80,14 +91,21 @@ class _Object(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(self._reader.seek(offset, whence))
+        at = int(self._reader.seek(offset, whence))
+        self._moved(at)
+        return at
 
     def tell(self) -> int:
         return int(self._reader.tell())
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        from obstore.exceptions import BaseError
+
         view = memoryview(buffer)
-        block = bytes(self._reader.read(len(view)))
+        try:
+            block = bytes(self._reader.read(len(view)))
+        except (BaseError, OSError) as error:
+            raise _fault(self._path, error) from error
         self._moved(self.tell())
         view[: len(block)] = block
         return len(block)

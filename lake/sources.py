@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
-import tempfile
-import weakref
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from glob import has_magic
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from lake import remote, unpack
-from lake.companions import COMPANION_NAMES, Companions
+from lake.companions import COMPANION_NAMES, Companions, is_beside_export
 from lake.delta_folders import without_superseded
-from lake.tapes import BUFFER_BYTES, Moved, Tape, file_tape
+from lake.spool import Spool
+from lake.tapes import BUFFER_BYTES, Tape, UnreadableError, file_tape
 from transforms.errors import InputError
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Reader
@@ -46,11 +46,13 @@ class Source:
         file_name: Its name: the file's, below a folder or a zip the path from there.
         reader: Who reads it.
         opener: Opens it, unpacked.
+        companions: A digest of what its reader was told by files beside it; empty: of nothing.
     """
 
     file_name: str
     reader: Reader
     opener: Opener
+    companions: str = ""
 
     def open(self) -> BinaryIO:
         """A new binary stream, to be closed by the caller."""
@@ -111,7 +113,7 @@ def open_sources(
     reader = None if format == "auto" else reader_named(format)
     finder = _Finder(policy, reader, on_skip or (lambda name, reason: None))
     if source == STDIN:
-        found = finder.lone("standard input", _Spool(stdin or sys.stdin.buffer, policy).tape())
+        found = finder.lone("standard input", Spool(stdin or sys.stdin.buffer, policy).tape())
     elif remote.is_url(source):
         found = _remote(source, finder, store_options or {})
     else:
@@ -132,13 +134,17 @@ def _why_skipped(name: str) -> str:
     return "read along with the messages beside it" if is_companion else "of no known format"
 
 
+def _why(error: UnreadableError) -> str:
+    return error.message.partition(": ")[2]
+
+
 def _local(source: str, finder: _Finder, only: Container[str] | None) -> Iterator[Source]:
     path = Path(source)
     if path.is_file():
         yield from finder.lone(path.name, file_tape(path))
         return
     if path.is_dir():
-        files = without_superseded([p for p in sorted(path.rglob("*")) if p.is_file()])
+        files = without_superseded(sorted(files_below(path, lambda error: _passed(finder, path, error))))
         base = path
     elif has_magic(source):
         anchor = Path(path.anchor)
@@ -155,6 +161,23 @@ def _local(source: str, finder: _Finder, only: Container[str] | None) -> Iterato
     for name, opener in named.items():
         if only is None or name in only:
             yield from finder.one_of_many(name, opener, named)
+
+
+def files_below(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[Path]:
+    """Files at any depth, in no order; links to folders are not followed.
+
+    Args:
+        folder: Where to look.
+        on_error: Told of each folder that cannot be looked into, also one that went meanwhile.
+    """
+    for place, _, names in os.walk(folder, onerror=on_error):
+        yield from (path for name in names if (path := Path(place, name)).is_file())
+
+
+def _passed(finder: _Finder, base: Path, error: OSError) -> None:
+    """Tell of a folder that cannot be looked into."""
+    where = Path(error.filename)
+    finder.on_skip(where.relative_to(base).as_posix(), f"cannot be looked into: {error.strerror}")
 
 
 def _fixed_part(pattern: Path) -> Path:
@@ -176,31 +199,13 @@ def _remote(url: str, finder: _Finder, options: Mapping[str, str]) -> Iterator[S
             yield from finder.one_of_many(name, opener, objects)
 
 
-class _Spool:
-    """Standard input kept so that it can be read again, beyond one batch on disk; gone when unused."""
-
-    def __init__(self, stream: BinaryIO, policy: IngestPolicy) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=policy.batch_bytes)  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
-        while block := stream.read(policy.sniff_bytes):
-            self._file.write(block)
-
-    def tape(self) -> Tape:
-        """What was read, as a file."""
-        return Tape(self._opened, self._file.seek(0, io.SEEK_END))
-
-    def _opened(self, moved: Moved) -> BinaryIO:
-        self._file.seek(0)
-        return cast(BinaryIO, unpack.Kept(cast(BinaryIO, self._file), self, moved))
-
-
 class _Finder:
     """Unpacks a file and finds its reader."""
 
     def __init__(self, policy: IngestPolicy, reader: Reader | None, on_skip: OnSkip) -> None:
         self._policy = policy
         self._reader = reader
-        self._on_skip = on_skip
+        self.on_skip = on_skip
         self._companions = Companions(policy)
 
     def lone(self, name: str, opener: Opener) -> Iterator[Source]:
@@ -223,30 +228,36 @@ class _Finder:
         """Sources of a file that was found among others: passed over if nobody reads it."""
         try:
             members = self._members(name, opener)
-        except unpack.DamagedError as error:
+            files = [(name, unpack.opener_of(name, opener, self._policy))] if members is None else members
+        except UnreadableError as error:  # gone since it was found, or not for us
+            self.on_skip(name, f"cannot be read: {_why(error)}")
+            return
+        except InputError as error:
             yield self._broken(name, error)
             return
-        if members is not None:
-            yield from self._many(members, dict(members))
-            return
-        yield from self._many([(name, unpack.opener_of(name, opener, self._policy))], found)
+        yield from self._many(files, found if members is None else dict(members))
 
     def _many(self, files: list[tuple[str, Opener]], found: Mapping[str, Opener]) -> Iterator[Source]:
         for name, opener in files:
             try:
                 told = self._told(name, opener)
-            except unpack.DamagedError as error:
+            except UnreadableError as error:
+                self.on_skip(name, f"cannot be read: {_why(error)}")
+                continue
+            except InputError as error:  # damaged, or a bomb
                 yield self._broken(name, error)
                 continue
             reader = told if self._reader is None else self._reader
             if told is None:
-                self._on_skip(name, _why_skipped(name))
+                if not is_beside_export(name, found):
+                    self.on_skip(name, _why_skipped(name))
             elif told is not reader and self._reader is not None:
-                self._on_skip(name, f"looks like {told.name}, not {self._reader.name}")
+                self.on_skip(name, f"looks like {told.name}, not {self._reader.name}")
             elif reader is not None:
-                yield Source(name, self._companions.told(reader, name, found), opener)
+                reader, companions = self._companions.told(reader, name, found)
+                yield Source(name, reader, opener, companions)
 
-    def _broken(self, name: str, error: unpack.DamagedError) -> Source:
+    def _broken(self, name: str, error: InputError) -> Source:
         """A source of which nothing can be told or read, so that its reading says why."""
 
         def opener() -> BinaryIO:

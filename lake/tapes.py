@@ -18,6 +18,10 @@ Moved = Callable[[int], None]
 """Called with the place that reading has come to."""
 
 
+class UnreadableError(InputError):
+    """A file is gone, may not be read, or its disk or store does not give it out."""
+
+
 class Tape:
     """An opener that knows how far what it opened last has been read.
 
@@ -53,11 +57,10 @@ def file_tape(path: Path) -> Tape:
 
     def open_it(moved: Moved) -> BinaryIO:
         try:
-            return cast(BinaryIO, io.BufferedReader(_Told(io.FileIO(path), moved), BUFFER_BYTES))
+            raw = _Told(path.name, io.FileIO(path), moved)
+            return cast(BinaryIO, io.BufferedReader(raw, BUFFER_BYTES))
         except OSError as error:
-            raise InputError(
-                f"{path}: {error.strerror}", "Check that it is there and may be read."
-            ) from error
+            raise unreadable(path.name, error) from error
 
     try:
         size = path.stat().st_size
@@ -66,12 +69,18 @@ def file_tape(path: Path) -> Tape:
     return Tape(open_it, size)
 
 
+def unreadable(name: str, error: Exception) -> UnreadableError:
+    """What is said of a file that cannot be opened, or read on; of a path its last part alone is shown."""
+    why = getattr(error, "strerror", None) or type(error).__name__
+    return UnreadableError(f"{name}: {why}", "Check that it is there and may be read.")
+
+
 class _Told(io.RawIOBase):
     """A raw file that tells where it stands."""
 
-    def __init__(self, raw: io.FileIO, moved: Moved) -> None:
+    def __init__(self, name: str, raw: io.FileIO, moved: Moved) -> None:
         super().__init__()
-        self._raw, self._moved, self._at = raw, moved, 0
+        self._name, self._raw, self._moved, self._at = name, raw, moved, 0
 
     def readable(self) -> bool:
         return True
@@ -88,7 +97,10 @@ class _Told(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        count = self._raw.readinto(buffer) or 0
+        try:
+            count = self._raw.readinto(buffer) or 0
+        except OSError as error:  # a disk that fails, a network share that went away
+            raise unreadable(self._name, error) from error
         self._at += count
         self._moved(self._at)
         return count

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 ZIP_MAGIC = b"PK\x03\x04"
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+"""Of a frame that is passed over: ``pzstd`` begins with one."""
 
 _SUFFIXES = {".gz", ".zst"}
 
@@ -50,7 +54,7 @@ def opener_of(name: str, opener: Opener, policy: IngestPolicy) -> Opener:
         magic = stream.read(4)
     if magic.startswith(GZIP_MAGIC):
         unpacker: Callable[[BinaryIO], BinaryIO] = _gunzip
-    elif magic == ZSTD_MAGIC:
+    elif magic == ZSTD_MAGIC or _SKIPPABLE.match(magic):
         unpacker = _unzstd
     else:
         return opener
@@ -88,31 +92,42 @@ def zip_members(name: str, opener: Opener, policy: IngestPolicy) -> list[tuple[s
     Raises:
         InputError: The zip is damaged.
     """
-    try:
-        with opener() as stream, zipfile.ZipFile(stream) as archive:
-            infos = [info for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise DamagedError(f"{name}: the zip is damaged", "Download or pack it again.") from error
+    archive = _Archive(name, opener)
 
     def member(info: zipfile.ZipInfo) -> Opener:
         label = f"{name}/{info.filename}"
 
         def open_member(moved: Moved) -> BinaryIO:
-            outer = opener()
-            try:
-                packed = zipfile.ZipFile(outer).open(info)  # noqa: SIM115 - closed by the guard
-            except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
-                outer.close()
-                raise DamagedError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
-            size = info.compress_size
-            inner = _Guarded(label, cast(BinaryIO, packed), lambda: size, policy, outer, moved)
-            return _buffered(inner, tape)
+            packed, size = archive.open(label, info), info.compress_size
+            return _buffered(_Guarded(label, packed, lambda: size, policy, None, moved), tape)
 
         tape = Tape(open_member, info.file_size)
         return opener_of(label, tape, policy)
 
-    ordered = sorted(infos, key=lambda info: info.filename)
+    ordered = sorted(archive.files(), key=lambda info: info.filename)
     return [(f"{name}/{info.filename}", member(info)) for info in ordered]
+
+
+class _Archive:
+    """A zip that stays open while its members are read: its list of them is read once, and not for each."""
+
+    def __init__(self, name: str, opener: Opener) -> None:
+        stream = opener()
+        weakref.finalize(self, stream.close)
+        try:
+            self._zip = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            stream.close()
+            raise DamagedError(f"{name}: the zip is damaged", "Download or pack it again.") from error
+
+    def files(self) -> list[zipfile.ZipInfo]:
+        return [info for info in self._zip.infolist() if not info.is_dir()]
+
+    def open(self, label: str, info: zipfile.ZipInfo) -> BinaryIO:
+        try:
+            return cast(BinaryIO, self._zip.open(info))
+        except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+            raise DamagedError(f"{label}: cannot be unpacked", "Pack it without a password.") from error
 
 
 def _gunzip(stream: BinaryIO) -> BinaryIO:
@@ -157,42 +172,6 @@ class _Buffered(io.BufferedReader):
             parts.append(block)
             size -= len(block)
         return b"".join(parts)
-
-
-class Kept(io.RawIOBase):
-    """A view of a stream that stays open when the view is closed."""
-
-    def __init__(self, stream: BinaryIO, owner: object, moved: Moved) -> None:
-        """View a stream, keeping its owner alive; told how far it is read."""
-        super().__init__()
-        self._stream = stream
-        self._moved = moved
-        self._owner = owner  # which would close the stream if nobody held it
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Always: it is a view of a spooled file."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the stream under the view."""
-        self._stream.seek(offset, whence)
-        return self._stream.tell()
-
-    def tell(self) -> int:
-        """Position of the stream under the view."""
-        return self._stream.tell()
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        """Read into a buffer."""
-        view = memoryview(buffer)
-        block = self._stream.read(len(view))
-        self._moved(self._stream.tell())
-        view[: len(block)] = block
-        return len(block)
 
 
 class _Counted:

@@ -14,11 +14,13 @@ from typing import Any
 import polars as pl
 
 from transforms.readers.text import JsonFault
-from transforms.schemas import EPISODES, SENSITIVITIES, TEXTS
+from transforms.schemas import EPISODES, SENSITIVITIES, SUMMARIES, TEXTS
 from transforms.scopes import SHARE_SOURCE
 
 _ID = re.compile(r"[0-9a-f]{32}\Z", re.ASCII)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z", re.ASCII)
+OF_A_SUMMARY = frozenset({*SUMMARIES.key, "tenant_id", "topic_id", "text", "sentences", "method"})
+"""What a summary in an export has all of. It has text as rows have, and is no row: it is derived anew."""
 _SHAPE = pl.Struct(
     {
         "episode_id": pl.String,

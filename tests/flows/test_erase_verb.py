@@ -15,7 +15,7 @@ import pytest
 from flows.erase_plan import plan_text
 from flows.job import LOCK, Job
 from flows.nightly import run_nightly
-from flows.present import night_table
+from flows.present_night import night_table
 from lake import landing, locks, tables
 from lake.recall import Recall
 from lake.rights import audit, requests, standing

@@ -73,3 +73,28 @@ def test_cold_lists_and_brings_back(tmp_path: Path, command: Command) -> None:
     assert command(*words, "cold", "--tenant", "acme", "--restore", "--json").json == {"restored": len(mine)}
     assert "nothing" in command(*words, "cold", "--tenant", "acme").out
     assert command(*words, "cold", "--json").error["code"] == "usage"
+
+
+def test_a_history_past_its_time_is_told_before_and_after_it_goes(tmp_path: Path, command: Command) -> None:
+    words = ("--lake", tmp_path / "lake", *AT)
+    command(*words, "init", "--buckets", "2")
+    old = [row(n, event_at=f"2020-01-0{n}T10:00:00Z") for n in (1, 2)]
+    said = command(*words, "ingest", write(tmp_path / "a.jsonl", old)).out
+    assert "2 rows are past their time to live, and go with the next night" in said
+    file = write(tmp_path / "b.jsonl", [row(n, event_at=f"2020-02-0{n}T10:00:00Z") for n in (3, 4, 5)])
+    night = command(*words, "nightly", file).out
+    assert "3 of the rows that landed were past their time to live, and were taken out" in night
+    assert 'preset = "archive"' in night
+    (tmp_path / "keep.toml").write_text('preset = "archive"\n', "utf-8")
+    kept = command(*words, "--config", tmp_path / "keep.toml", "nightly", file).out
+    assert "past their time" not in kept
+    assert "taken out" not in kept
+
+
+def test_what_goes_above_the_capacity_is_told(tmp_path: Path, command: Command) -> None:
+    words = ("--lake", tmp_path / "lake", *AT)
+    command(*words, "init", "--buckets", "2")
+    (tmp_path / "few.toml").write_text("[capacity]\nepisodes = 5\n", "utf-8")
+    file = write(tmp_path / "a.jsonl", [row(n) for n in range(12)])
+    said = command(*words, "--config", tmp_path / "few.toml", "nightly", file).out
+    assert "7 episodes were above capacity.episodes of their person, and were taken out" in said

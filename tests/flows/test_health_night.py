@@ -15,7 +15,7 @@ from flows import health_night
 from flows.health_night import STATE, night_health
 from flows.job import Job
 from flows.nightly import run_nightly
-from flows.present import night_table
+from flows.present_night import night_table
 from flows.scratch import scratch
 from lake import tables
 from tests.flows.ailing import TROUBLES, at

@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flows import notes
+from flows.retain import run_retain
 from lake import landing, tables
 from lake.sources import open_sources
 from tests.flows.lakes import (
@@ -33,6 +35,7 @@ from tests.flows.lakes import (
 from transforms.errors import InputError
 from transforms.policy import IngestPolicy, Policy
 from transforms.policy_upkeep import UpkeepPolicy
+from transforms.presets import PRESETS
 from transforms.schemas import EPISODES, QUARANTINE, RUNS, VECTORS
 from transforms.validate import Defaults
 
@@ -259,22 +262,20 @@ def test_a_partition_with_too_many_files_is_merged(tmp_path: Path) -> None:
 
 
 def test_sources_are_opened_one_at_a_time(tmp_path: Path) -> None:
-    """A source that cannot be found stops the run there; what came before has landed."""
+    """A source that cannot be found stops the run there; what came before has landed, and is noted."""
     job = job_on(tmp_path / "lake")
     file = write(tmp_path / "a.jsonl", [row(1)])
-    opened: list[str] = []
 
     def sources() -> Any:
-        for name in ("first", "second"):
-            opened.append(name)
-            if name == "second":
-                assert content(job).height == 1
-            yield next(iter(open_sources(str(file)))), Defaults(user_id=name)
+        yield next(iter(open_sources(str(file)))), Defaults()
+        yield next(iter(open_sources(str(tmp_path / "absent")))), Defaults()
 
     from flows.ingest import run_ingest
 
-    run_ingest(job, sources())
-    assert opened == ["first", "second"]
+    with pytest.raises(InputError, match="absent"):
+        run_ingest(job, sources())
+    assert content(job).height == 1
+    assert ingest(job, file)["unchanged_files"] == 1
 
 
 def test_a_file_broken_near_its_start_stops_nobody(tmp_path: Path) -> None:
@@ -425,3 +426,19 @@ def test_landed_lines_against_the_rules_stop_nobody(tmp_path: Path, together: bo
     assert held["tenant_bucket"].unique().to_list() == [job.lake.bucket("acme")]
     assert content(job, QUARANTINE)["tenant_id"].unique().to_list() == ["acme"]
     assert job.lake.storage.entries(landing.PREFIX) == []
+
+
+def test_a_changed_lifetime_brings_back_what_a_night_took(tmp_path: Path) -> None:
+    short = job_on(tmp_path / "lake")
+    file = write(
+        tmp_path / "old.jsonl", [row(n, event_at=f"2020-01-0{n}T10:00:00Z") for n in (1, 2)] + [row(3)]
+    )
+    assert ingest(short, file)["past_time"] == 2
+    run_retain(short)
+    assert content(short).height == 1
+    assert ingest(short, file)["unchanged_files"] == 1
+    kept = replace(short, policy=Policy.model_validate(PRESETS["archive"]))
+    again = ingest(kept, file)
+    assert (again["unchanged_files"], again["landed"], again["past_time"]) == (0, 2, 0)
+    run_retain(kept)
+    assert content(kept).height == 3

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from tests.flows.lakes import REPOSITORY, content, ingest, job_on, reasons
@@ -55,3 +57,34 @@ def test_dates_without_a_zone_wait_for_one(tmp_path: Path) -> None:
     assert ingest(job, SAMPLES / "locomo.json", SAMPLES / "longmemeval.json", defaults=zoned)["landed"] == 12
     times = content(job).sort("event_at")["event_at"]
     assert str(times[0]) == "2026-03-02 08:05:00+00:00"
+
+
+def test_what_a_file_beside_says_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    """Messages name people and channels by ids; the lists beside them say who those are."""
+    job, defaults = job_on(tmp_path / "lake"), Defaults(tenant_id="t")
+    export = tmp_path / "export"
+    shutil.copytree(SAMPLES / "slack-export", export)
+    ingest(job, export, defaults=defaults)
+    assert ingest(job, export, defaults=defaults)["unchanged_files"] == 3
+    users = export / "users.json"
+    users.write_text(users.read_text("utf-8").replace("Bram", "Bruno"), "utf-8")
+    job = replace(job, as_of=job.as_of + timedelta(days=1))
+    changed = ingest(job, export, defaults=defaults)
+    assert changed["unchanged_files"] == 0
+    assert changed["versions"] == changed["landed"] > 0
+    assert any("@Bruno" in text for text in content(job)["content"])
+    users.unlink()
+    assert ingest(job, export, defaults=defaults)["unchanged_files"] == 0
+
+
+def test_the_same_bytes_under_a_name_that_says_whose_they_are_are_read(tmp_path: Path) -> None:
+    job, defaults = job_on(tmp_path / "lake"), Defaults(tenant_id="t")
+    message = {"type": "message", "user": "U1", "text": "Lunch?", "ts": "1777968120.000300"}
+    said = {"type": "user", "uuid": "m1", "timestamp": "2026-05-04T10:00:00Z",
+            "message": {"role": "user", "content": "Run the tests."}}  # fmt: skip
+    for name, record in (("kiln/day.json", message), ("glaze/day.json", message),
+                         ("one.json", {"loglines": [said]}), ("two.json", {"loglines": [said]})):  # fmt: skip
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(json.dumps(record if "loglines" in record else [record]))
+    assert ingest(job, tmp_path / "in", defaults=defaults)["unchanged_files"] == 0
+    assert sorted(content(job)["session_id"]) == ["glaze", "kiln", "one", "two"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,9 @@ import yaml
 from flows.erase import record
 from flows.job import LOCK, Job
 from flows.markdown import escaped, manifest_markdown
+from flows.prefect_flows import ingest, nightly
+from flows.prefect_steps import options_of
+from flows.setup import defaults_of
 from lake import landing, locks, tables
 from lake.embedders.config import EmbedderConfig, make_embedder
 from lake.index import read_pointer
@@ -27,6 +32,7 @@ from tests.flows.prefect_server import REPOSITORY, PrefectServer, prefect_server
 from transforms.policy import Policy
 from transforms.schemas import RUNS
 from transforms.subjects import Subject
+from transforms.validate import Defaults
 
 SAMPLES = REPOSITORY / "samples"
 AS_OF = json.loads((SAMPLES / "expected.json").read_text("utf-8"))["as_of"]
@@ -49,6 +55,15 @@ def sources() -> str:
         lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
         entries.append("\n".join(["[[sources]]", *lines]))
     return "\n\n".join(entries)
+
+
+def test_a_flow_run_has_every_option_that_a_call_has() -> None:
+    """What the command line adds for sources and their rows, Prefect's flows have to have as well."""
+    options = options_of("lake", None, None, event_at="2026-06-01T09:00:00Z", format="auto")
+    assert defaults_of(options).event_at == "2026-06-01T09:00:00Z"
+    given = {field.name.removesuffix("_id") for field in fields(Defaults)} - {"session"}
+    for run in (nightly, ingest):
+        assert given <= inspect.signature(run.fn).parameters.keys()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 
 from flows import publish_build
 from flows.embed import run_embed
+from flows.engine.units import UnitsError
 from flows.job import Job
 from flows.publish import run_publish
 from flows.publish_build import build
@@ -417,3 +418,37 @@ def test_how_near_unrelated_texts_come_is_measured_again_once_a_tenth_is_new(
     run_publish(job)
     third = live(job)
     assert (third.background, third.measured_at_rows, third.appended_rows) == ({}, 6, 6)
+
+
+@pytest.mark.parametrize("fault", [TypeError("7 is no text"), ValueError("no such place"), KeyboardInterrupt()])
+def test_a_fault_in_making_rows_is_told_and_not_built_around(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    """Lance hands on what its batches raise as an error of reading: it must not pass for a damaged index."""
+
+    def fails(*_: object) -> Any:
+        raise fault
+
+    land(job, tmp_path, range(50, 53))
+    with monkeypatch.context() as patch:
+        patch.setattr("lake.index_update.to_batch", fails)
+        with pytest.raises(type(fault)) as told:
+            run_publish(job)
+        assert told.value is fault
+        patch.setattr("lake.index_build.to_batch", fails)
+        name = type(fault).__name__  # a unit of work tells its fault by name
+        with pytest.raises((KeyboardInterrupt, UnitsError), match=f"unexpected {name} in|^$"):
+            run_publish(job, force=True)
+    assert live(job).generation == "gen-000001"
+    assert run_publish(job).detail["built"] == "updated"
+
+
+def test_a_disk_that_fails_in_making_rows_ends_in_a_rebuild(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> Any:
+        raise OSError(5, "Input/output error")
+
+    land(job, tmp_path, range(50, 53))
+    monkeypatch.setattr("lake.index_update.to_batch", fails)
+    assert run_publish(job).detail["built"] == "whole"

@@ -8,14 +8,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flows.commit import to_quarantine
 from flows.quarantine import Chosen, drop, held, retry
+from lake import tables
 from lake.rights import audit
-from tests.flows.lakes import Command, content, ingest, job_on, reasons, row, write
+from lake.sources import open_sources
+from tests.flows.lakes import REPOSITORY, Command, content, ingest, job_on, reasons, row, write
 from transforms.errors import UsageError
+from transforms.readers.batch import Collector, Resumable, refusals_frame
+from transforms.readers.text import JsonFault
 from transforms.schemas import EPISODES, QUARANTINE
 from transforms.validate import Defaults
 
 BERLIN = Defaults(timezone="Europe/Berlin")
+SAMPLES = REPOSITORY / "samples" / "formats"
 NAIVE = "2026-06-01T10:00:00"
 
 
@@ -199,3 +205,62 @@ def test_the_verb(tmp_path: Path, command: Command) -> None:
     assert wrong.code == 2
     assert "has no zone" in wrong.err
     assert pl.Series([wrong.err]).str.contains("Traceback").sum() == 0
+
+
+def is_read_alone(path: Path) -> bool:
+    return path.is_file() and isinstance(next(iter(open_sources(str(path)))).reader, Resumable)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.iterdir() if is_read_alone(path)))
+def test_what_a_mended_reader_takes_is_what_it_makes_of_the_whole_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a sample, refused by its reader, lands from quarantine as it does from its file or stays."""
+    given = Defaults(tenant_id="acme", timezone="UTC", event_at=NAIVE)
+    whole, tried = job_on(tmp_path / "whole"), job_on(tmp_path / "tried")
+    ingest(whole, SAMPLES / name, defaults=given)
+
+    def refuses(*_: object, **__: object) -> None:
+        raise JsonFault("bad_field_type", "not known yet")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Collector, "draft", refuses)
+        ingest(tried, SAMPLES / name, defaults=given)
+    before = content(tried, QUARANTINE).height
+    done = retry(tried, Chosen(), given)
+    told = ["episode_id", "tenant_id", "user_id", "session_id", "content", "event_at", "role", "source_file"]
+    assert content(tried).join(content(whole), on=told, how="anti", nulls_equal=True).is_empty()
+    assert done.tried == before == content(tried, QUARANTINE).height + done.landed + done.held
+    if name in ("swe-agent-traj.traj", "mem0-export.json", "tau-bench.json", "slowwave-export.jsonl"):
+        assert content(tried).height == content(whole).height
+
+
+@pytest.mark.parametrize("name", ["codex-jsonl.jsonl", "otel-spans.jsonl", "slack-export"])
+def test_a_record_that_leans_on_others_is_not_read_alone(name: str, tmp_path: Path) -> None:
+    """Alone it would land under another name than in its mended file."""
+    job, given = job_on(tmp_path / "lake"), Defaults(tenant_id="acme", timezone="UTC")
+    source = next(iter(open_sources(str(SAMPLES / name))))
+    with source.open() as stream:
+        text = stream.read().decode()
+    raws = [text] if text.startswith("[") else text.splitlines()
+    rows = [{"reason": "unknown_record", "raw": raw, "source_line": n} for n, raw in enumerate(raws)]
+    tables.append(job.lake, QUARANTINE, to_quarantine(job, refusals_frame(rows), source.reader.name))
+    done = retry(job, Chosen(), given)
+    assert (done.landed, done.held, done.refused) == (0, 0, {"unknown_record": len(raws)})
+    assert content(job).is_empty()
+
+
+def test_a_row_is_still_of_whom_its_file_was_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a call gives goes to rows that lack it: one that came in for a tenant and a person does not."""
+    job = job_on(tmp_path / "lake")
+    memory = {"id": "m1", "memory": "Likes green tea.", "created_at": "2026-06-01T10:00:00Z"}
+    path = write(tmp_path / "memories.jsonl", [memory])
+
+    def refuses(*_: object, **__: object) -> None:
+        raise JsonFault("bad_value", "not known yet")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Collector, "draft", refuses)
+        ingest(job, path, defaults=Defaults("acme", "ana"), form="mem0-export")
+    assert retry(job, Chosen(), Defaults("zenith", "ben")).landed == 1
+    assert content(job).select("tenant_id", "user_id").rows() == [("acme", "ana")]

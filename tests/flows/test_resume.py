@@ -196,6 +196,20 @@ def test_files_are_whole_when_they_are_old_or_look_the_same_twice(tmp_path: Path
     assert list(drop.whole(now)) == ["b.jsonl"]
 
 
+def test_files_that_a_changed_one_explains_are_looked_at_again(tmp_path: Path) -> None:
+    now, export = time.time(), tmp_path / "export"
+    for name in ("users.json", "kiln/day.json", "kiln/more/day.json", "day.json"):
+        (export / name).parent.mkdir(parents=True, exist_ok=True)
+        (export / name).write_text("[]")
+        os.utime(export / name, (now - 60, now - 60))
+    drop = Drop(tmp_path)
+    first = drop.whole(now)
+    drop.taken.update(first)
+    assert drop.whole(now) == {}
+    os.utime(export / "users.json", (now - 50, now - 50))
+    assert sorted(drop.whole(now)) == ["export/kiln/day.json", "export/users.json"]
+
+
 def test_a_watch_takes_what_comes_survives_kill_9_and_ends_well(tmp_path: Path) -> None:
     init_lake(str(tmp_path / "lake"), 2)
     drop = tmp_path / "drop"

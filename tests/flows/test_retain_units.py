@@ -175,6 +175,21 @@ def test_a_failed_bucket_is_told_and_looked_at_again(
     assert content(job, REMOVALS).filter(pl.col("table") == "episodes")["rows_removed"].sum() == 18
 
 
+def test_decay_names_a_failed_bucket_and_has_scored_those_it_was_grouped_with(
+    made: Path, tmp_path: Path
+) -> None:
+    job = copied(made, tmp_path / "lake")
+    bucket = job.lake.bucket("tenant-1")
+    lost = sorted((tmp_path / "lake" / "tables" / "episodes" / f"tenant_bucket={bucket}").rglob("*.parquet"))
+    kept = lost[0].read_bytes()
+    lost[0].write_bytes(kept[:-1])
+    with pytest.raises(UnitsError, match=f"1 of {BUCKETS} units failed .bucket {bucket}: table episodes"):
+        run_decay(job)
+    lost[0].write_bytes(kept)
+    again = run_decay(job)
+    assert (again.rows_in, again.rows_out) == (72, 18)
+
+
 def test_parts_of_a_bucket_come_to_the_verdicts_of_the_whole(tmp_path: Path) -> None:
     job = job_on(tmp_path / "lake", buckets=1)
     others = [{**one, "user_id": name} for name in ("ben", "cyd") for one in history()]

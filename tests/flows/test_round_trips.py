@@ -6,6 +6,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ from flows.consolidate import run_consolidate
 from flows.embed import run_embed
 from flows.export import run_export
 from flows.export_lines import run_export_lines
+from flows.export_rows import HeldRows
 from flows.job import Job
 from lake import landing, revisions, tables
 from lake.rights import audit
@@ -22,6 +24,7 @@ from tests.flows.lakes import Command, content, ingest, job_on, row, write
 from tests.flows.test_versions import TEA, TOLD, export, facts, on, place, served
 from tests.lake.crypto.sealed import sealed_job
 from transforms import ids
+from transforms.readers.registry import detect
 from transforms.schemas import EPISODES, FACTS, QUARANTINE
 from transforms.subjects import Subject
 
@@ -78,6 +81,33 @@ def test_an_export_comes_back_whole(job: Job, tmp_path: Path, written: Any, user
     again = ingest(on(job, 4), source)
     assert (again["landed"], again["duplicates"]) == (0, again["rows_in"])
     assert rows(on(job, 4)).equals(rows(job))
+
+
+def test_what_an_export_holds_beside_its_rows_is_passed_over_in_silence(job: Job, tmp_path: Path) -> None:
+    skipped = list[str]()
+
+    def skip(name: str, why: str) -> None:
+        skipped.append(name)
+
+    source = zipped(job, tmp_path / "out.zip")
+    assert len(list(open_sources(str(source), on_skip=skip))) == 1
+    assert skipped == []
+    with ZipFile(source) as packed:
+        packed.extractall(tmp_path / "open")
+    (tmp_path / "open" / "notes.json").write_text("{}")
+    assert len(list(open_sources(str(tmp_path / "open"), on_skip=skip))) == 1
+    assert skipped == ["notes.json"]
+
+
+def test_of_what_an_export_holds_only_episodes_are_rows(job: Job) -> None:
+    told = dict[str, str]()
+    for part in HeldRows(job.lake, Subject("acme", user="ana")).parts():
+        one = pl.DataFrame({column.name: ["x"] for column in part.columns}).write_ndjson()
+        for data in (one, f"[\n{one}]\n"):
+            reader = detect(data.encode(), f"{part.name}.json")
+            if reader is not None:
+                told[part.name] = reader.name
+    assert told == dict.fromkeys(("episodes", "cold", "landed"), "slowwave-export")
 
 
 def test_what_comes_back_is_served_and_believed_as_before(job: Job, tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from flows import verbs
+from flows.__main__ import main
 from flows.progress_memory import descendants
-from flows.stopping import RESUME
+from flows.stopping import ANEW, RESUME, Stopped
 from lake import tables
 from lake.index import read_pointer
 from lake.lake import Lake, init_lake, open_lake
@@ -255,3 +257,17 @@ def test_with_json_the_last_word_is_json(folder: Path) -> None:
     told = json.loads(out)["error"]
     assert (told["code"], told["remedy"]) == ("interrupted", RESUME)
     assert told["message"].startswith("stopped by SIGTERM in ingest")
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"), [("tune --traces t", ANEW), ("report health", ANEW), ("embed", RESUME)]
+)
+def test_what_only_reads_has_nothing_to_go_on_from(
+    words: str, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(_: object) -> None:
+        raise Stopped(signal.SIGINT, "in the middle")
+
+    monkeypatch.setattr(verbs, "run", stop)
+    assert main(["--lake", "nowhere", *words.split()]) == 130
+    assert capsys.readouterr().err == f"slowwave: stopped in the middle. {remedy}\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import tempfile
-from dataclasses import replace
+from collections import Counter
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flows.commit import Tally
 from flows.consolidate import run_consolidate
 from flows.embed import run_embed
 from flows.job import Job
@@ -182,17 +184,71 @@ def test_a_row_that_was_ready_to_be_replaced_is_marked_by_whoever_runs_next(tmp_
     assert facts(job) == ["The user likes green tea", "The user lives in Porto"]
 
 
+def test_a_reader_of_several_tenants_leaves_out_what_each_has_replaced(tmp_path: Path) -> None:
+    job, tenants = job_on(tmp_path / "lake", buckets=1), ("acme", "globex")
+    for day, text in enumerate(TOLD[:2]):
+        export(on(job, day), tmp_path, [{**place(text), "tenant_id": one} for one in tenants])
+        if day == 0:
+            run_nightly(job, ())
+    reader = Recall(job.lake, embedder=job.embedder)
+    for one in (*tenants, *tenants):
+        found = reader.search("I live in Lisbon", tenant=one, user="ana", as_of=on(job, 1).as_of)
+        assert [memory.text for memory in found] == [TOLD[1]]
+
+
+def test_a_text_is_served_until_the_one_that_replaces_it_has_landed(tmp_path: Path, job: Job) -> None:
+    export(job, tmp_path, [TEA, place(TOLD[0])])
+    run_nightly(job, ())
+    late = on(job, 1)
+    real = tables.append
+    with living() as life, pytest.MonkeyPatch.context() as patch:
+        lands = lambda lake, table, rows: life.die() if table is EPISODES else real(lake, table, rows)  # noqa: E731
+        patch.setattr(tables, "append", lands)
+        export(late, tmp_path, [TEA, place(TOLD[1])])
+    assert links(job).height
+    export(late, tmp_path, [row(3)])
+    assert TOLD[0] in asked(late)
+    export(late, tmp_path, [TEA, place(TOLD[1])])
+    assert (TOLD[0] in asked(late), TOLD[1] in asked(late)) == (False, True)
+
+
+def test_a_version_that_replaces_nothing_yet_is_served_alone_before_the_first_index(
+    tmp_path: Path, job: Job
+) -> None:
+    export(job, tmp_path, [TEA, place(TOLD[0])])
+    with living() as life, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "rewrite", lambda *_, **__: life.die())
+        export(on(job, 1), tmp_path, [TEA, place("The museum opens at noon.")])
+    assert TOLD[0] in served(job)
+    assert sorted(asked(on(job, 1))) == [TEA["content"], "The museum opens at noon."]
+
+
+def test_the_rounds_of_a_watched_folder_add_up_in_every_count() -> None:
+    counts = [one.name for one in fields(Tally) if isinstance(one.default, int)]
+    parts = [
+        Tally(**{name: number * at for at, name in enumerate(counts, 1)}, reasons=Counter(a=number))
+        for number in (1, 2)
+    ]
+    total = Tally()
+    for part in parts:
+        total.add(part)
+    assert total.as_dict() == {
+        **{name: 3 * at for at, name in enumerate(counts, 1)}, "reasons": {"a": 3}, "left_out": {},
+    }  # fmt: skip
+
+
 def test_two_texts_of_one_time_in_one_file_are_refused_and_somebody_may_decide(tmp_path: Path) -> None:
     tight = Policy(ingest=IngestPolicy(batch_rows=1, commit_rows=1))
     job = job_on(tmp_path / "lake", policy=tight)
     rows = [place(TOLD[0]), place(TOLD[1])]
     assert export(job, tmp_path, rows)["reasons"] == {"duplicate_id": 1}
     kept = served(job)
-    assert export(on(job, 1), tmp_path, rows)["landed"] == 0  # in another file, a commit each
-    assert served(job) == kept
+    grown = export(on(job, 1), tmp_path, [*rows, row(3)])  # in another file, a commit each
+    assert (grown["landed"], grown["versions"], grown["reasons"]) == (1, 0, {"duplicate_id": 1})
+    assert served(job) == [*kept, row(3)["content"]]
     done = retry(on(job, 2), Chosen(reason="duplicate_id"), Defaults())
-    assert (done.landed, done.refused) == (1, {})
-    assert served(job) == sorted({TOLD[0], TOLD[1]} - set(kept))
+    assert (done.tried, done.landed, done.refused) == (2, 1, {})
+    assert served(job) == [*({TOLD[0], TOLD[1]} - set(kept)), row(3)["content"]]
     assert content(job, QUARANTINE).is_empty()
 
 

@@ -151,8 +151,12 @@ def test_a_prefix_that_holds_anything_else_is_refused(bucket: str) -> None:
 
 
 def test_a_bucket_that_is_not_there(bucket: str) -> None:
-    with pytest.raises(LakeError, match="no lake at"):
+    with pytest.raises(LakeError, match="there is no such bucket"):
         open_lake("s3://elsewhere/lake")
+    with pytest.raises(LakeError, match="there is no lake at"):
+        open_lake(f"{bucket}/no-lake")
+    with pytest.raises(LakeError, match="listing: there is no such bucket"):
+        open_storage("s3://elsewhere/lake").entries("")
 
 
 class Careless(http.server.BaseHTTPRequestHandler):

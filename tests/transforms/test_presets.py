@@ -97,6 +97,14 @@ def test_the_journal_archives_facts_it_is_unsure_of(tmp_path: Path) -> None:
     assert facts.select(archived_at(DecayPolicy())).to_series().to_list() == [None]
 
 
+def test_the_archive_keeps_what_is_old_and_what_nobody_asks_for(tmp_path: Path) -> None:
+    rows = [episode(n, event_at=AS_OF - 365 * n * DAY, importance=0.0) for n in range(12)]
+    kept = judged(episodes(rows).lazy(), None, chosen(tmp_path, 'preset = "archive"'), AS_OF)
+    assert kept["reason"].null_count() == len(rows)
+    small = chosen(tmp_path, 'preset = "archive"\n[retention]\nmedium_term_seconds = 86400\n')
+    assert lives(small) == DAY
+
+
 def test_a_preset_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="preset"):
         chosen(tmp_path, 'preset = "diary"')

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 from transforms.policy import IngestPolicy
-from transforms.readers.records import Record, json_records
+from transforms.readers.lines import START, Point
+from transforms.readers.records import Record, Records, json_records
 
 _WRAPPER = "conversations"
 Account = Callable[[Mapping[str, object]], object]
@@ -31,16 +32,31 @@ class Export(NamedTuple):
     records: Iterator[Record]
     names_user: bool
 
+    @property
+    def point(self) -> Point | None:
+        """Where it can be read on from after the conversation last given out; None: it is held whole."""
+        return self.records.point if isinstance(self.records, Records) else None
+
 
 @contextmanager
-def exported(stream: BinaryIO, policy: IngestPolicy, account: Account) -> Iterator[Export]:
+def exported(
+    stream: BinaryIO, policy: IngestPolicy, account: Account, point: Point = START
+) -> Iterator[Export]:
     """The conversations of an export; one of more than ``batch_bytes`` is read twice rather than held.
 
     Args:
-        stream: At its start. One that can neither go back nor be opened again is held whole.
+        stream: At its start, or at the point. One that can neither go back nor be opened again is held whole.
         policy: For the size of portions.
         account: The account of a conversation; null: it names none.
+        point: Behind which conversations are wanted; whose the others are is read nevertheless.
     """
+    if point != START:
+        with _again(stream) as first, exported(first, policy, account) as export:
+            names_user = export.names_user
+        with _again(stream) as rest:
+            _pass(rest, point.offset)
+            yield Export(json_records(rest, policy, _WRAPPER, point), names_user)
+        return
     accounts: set[str] = set()
     found = json_records(stream, policy, _WRAPPER)
     held: list[Record] | None = []
@@ -56,9 +72,26 @@ def exported(stream: BinaryIO, policy: IngestPolicy, account: Account) -> Iterat
     names_user = len(accounts) > 1
     if held is not None:
         yield Export(iter(held), names_user)
-    elif stream.seekable():
-        stream.seek(0)
-        yield Export(json_records(stream, policy, _WRAPPER), names_user)
-    elif isinstance(stream, Repeatable):
-        with stream.again() as second:
+    else:
+        with _again(stream) as second:
             yield Export(json_records(second, policy, _WRAPPER), names_user)
+
+
+@contextmanager
+def _again(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """The stream from its start."""
+    if isinstance(stream, Repeatable):
+        with stream.again() as second:
+            yield second
+    else:
+        stream.seek(0)
+        yield stream
+
+
+def _pass(stream: BinaryIO, count: int) -> None:
+    """Move from the start to a place."""
+    if stream.seekable():
+        stream.seek(count)
+        return
+    while count and (block := stream.read(min(count, 1 << 20))):
+        count -= len(block)

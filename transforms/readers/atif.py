@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
-from transforms.readers.blocks import Result, action_fields
+from transforms.readers.blocks import Result, action_fields, result_fields
 from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.message_parts import call_of, result_of
 from transforms.readers.parts import content_of, metadata_of, scalars
@@ -174,9 +174,7 @@ class _Trajectory:
             self._draft(
                 **(scope | {"parent_id": parent}),
                 natural_id=_join(step_id, f"result/{position}"),
-                kind="observation",
-                role="tool",
-                content=result.text,
+                **result_fields(result, self._policy),
             )
         return bool(calls or results)
 

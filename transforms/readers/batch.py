@@ -67,6 +67,14 @@ class Resumable(Protocol):
         """As ``Reader.read``, of a stream that stands at a point that a batch of the same source gave."""
 
 
+@runtime_checkable
+class NameReading(Protocol):
+    """A reader to which the name of a source says something of its rows, such as their session."""
+
+    def told_by(self, file_name: str) -> str | None:
+        """What it says; None: nothing."""
+
+
 def refusals_frame(rows: Sequence[dict[str, object]]) -> pl.DataFrame:
     """Rows (keys of ``REFUSALS``, absent ones null) as a frame of that schema."""
     return pl.DataFrame(rows, schema=REFUSALS.polars) if rows else REFUSALS.empty()

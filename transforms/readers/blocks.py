@@ -127,11 +127,7 @@ def _result(block: Mapping[str, object]) -> Result:
 
 
 def action_fields(call: Call, result: Result | None, policy: IngestPolicy) -> dict[str, object]:
-    """The columns of ``DRAFTS`` that a call and its result fill; without a result no outcome.
-
-    Where the source does not say how a call ended, a result that reads as an error is a failure, and any
-    other has no outcome.
-    """
+    """The columns of ``DRAFTS`` that a call and its result fill; without a result no outcome."""
     fields: dict[str, object] = {
         "kind": "action",
         "role": "tool",
@@ -139,9 +135,26 @@ def action_fields(call: Call, result: Result | None, policy: IngestPolicy) -> di
         "tool_arguments": call.arguments,
         "content": result.text if result else "",
     }
-    if result is None:
-        return fields
+    return fields if result is None else fields | ending_of(result, policy)
+
+
+def result_fields(result: Result, policy: IngestPolicy) -> dict[str, object]:
+    """The columns that a result fills whose call the source does not have: an observation."""
+    fields: dict[str, object] = {
+        "kind": "observation",
+        "role": "tool",
+        "tool_name": result.name,
+        "content": result.text,
+    }
+    return fields | ending_of(result, policy)
+
+
+def ending_of(result: Result, policy: IngestPolicy) -> dict[str, object]:
+    """The columns that say how a call ended: its outcome, and why it failed.
+
+    Where the source does not say, a result that reads as an error is a failure, and any other has no outcome.
+    """
     if result.is_error is False:
-        return fields | {"outcome": "success"}
+        return {"outcome": "success"}
     reason = failure_of(result.text, policy, is_error=result.is_error is True)
-    return fields if reason is None else fields | {"outcome": "failure", "failure_reason": reason}
+    return {} if reason is None else {"outcome": "failure", "failure_reason": reason}

@@ -14,8 +14,10 @@ from typing import BinaryIO
 from transforms.policy import IngestPolicy
 from transforms.readers.accounts import exported
 from transforms.readers.batch import Batch, Collector
+from transforms.readers.blocks import Result, ending_of
 from transforms.readers.chatgpt_message import Message, message_of
-from transforms.readers.parts import failure_of, metadata_of
+from transforms.readers.lines import START, Point
+from transforms.readers.parts import metadata_of
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault, dump_json, id_or_none, load_json, type_name
 from transforms.readers.times import iso_time
@@ -36,8 +38,14 @@ class ChatgptExport:
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the item number of the conversation."""
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``batch.Resumable``: of the conversations before the point only the accounts are read."""
         collector = Collector(file_name, policy)
-        with exported(stream, policy, lambda value: value.get("user_id")) as export:
+        with exported(stream, policy, lambda value: value.get("user_id"), point) as export:
             for number, value, raw in export.records:
                 try:
                     if isinstance(value, JsonFault):
@@ -45,6 +53,7 @@ class ChatgptExport:
                     _Tree(collector, policy, number, names_user=export.names_user).read(value)
                 except JsonFault as fault:
                     collector.refuse(fault, raw, number)
+                collector.reached(export.point)
                 if collector.is_full:
                     yield from collector.flush()
             yield from collector.flush()
@@ -117,11 +126,11 @@ class _Tree:
             turn_index=turn,
             is_injected=True if message.is_injected else None,
             metadata=metadata_of({**self._metadata, **message.metadata}),
+            **(self._ending(message) if is_tool else {}),
         )
 
     def _draft_call(self, call: Message, result: Message | None, turn: int) -> None:
         text = result.text if result else ""
-        failure = failure_of(text, self._policy, is_error=result.is_failed) if result else None
         self._collector.draft(
             **self._scope,
             natural_id=call.message_id,
@@ -130,13 +139,16 @@ class _Tree:
             tool_name=call.recipient,
             tool_arguments=_arguments(call.text),
             content=text,
-            outcome="failure" if failure else None,
-            failure_reason=failure,
             event_at=call.event_at or self._time,
             parent_id=call.parent_id,
             turn_index=turn,
             metadata=metadata_of({**self._metadata, **call.metadata}),
+            **(self._ending(result) if result else {}),
         )
+
+    def _ending(self, message: Message) -> dict[str, object]:
+        """How a call ended, from its result; only a failure is told."""
+        return ending_of(Result(None, None, message.text, message.is_failed or None), self._policy)
 
 
 def _arguments(text: str) -> str | None:
@@ -153,16 +165,32 @@ def _arguments(text: str) -> str | None:
 
 
 def _path(nodes: Mapping[str, object], current: object) -> list[str]:
-    """Node ids from the root to the current node; without one, to the leaf last written."""
-    key = current if isinstance(current, str) and current in nodes else _last_leaf(nodes)
+    """Node ids from the root to the current node; without one, to the leaf last written.
+
+    A node that does not tell what it follows is told by the one that names it as its child: for one damaged
+    link, all that was said before would pass for an abandoned branch.
+    """
+    key: object = current if isinstance(current, str) and current in nodes else _last_leaf(nodes)
     path: list[str] = []
     seen: set[str] = set()
+    above: dict[str, str] | None = None
     while isinstance(key, str) and key in nodes and key not in seen:
         seen.add(key)
         path.append(key)
         node = nodes[key]
-        key = node.get("parent") if isinstance(node, dict) else None
+        told = node.get("parent") if isinstance(node, dict) else None
+        if not (isinstance(told, str) and told in nodes):
+            above = _parents(nodes) if above is None else above
+            told = above.get(key)
+        key = told
     return path[::-1]
+
+
+def _parents(nodes: Mapping[str, object]) -> dict[str, str]:
+    """Child -> node, as nodes name their children."""
+    named = {key: n.get("children") for key, n in nodes.items() if isinstance(n, dict)}
+    lists = {key: own for key, own in named.items() if isinstance(own, list)}
+    return {child: key for key, own in lists.items() for child in own if isinstance(child, str)}
 
 
 def _last_leaf(nodes: Mapping[str, object]) -> str | None:

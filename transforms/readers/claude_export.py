@@ -8,7 +8,8 @@ from typing import BinaryIO
 from transforms.policy import IngestPolicy
 from transforms.readers.accounts import exported
 from transforms.readers.batch import Batch, Collector
-from transforms.readers.blocks import Blocks, Call, Result, action_fields, blocks_of
+from transforms.readers.blocks import Blocks, Call, Result, action_fields, blocks_of, result_fields
+from transforms.readers.lines import START, Point
 from transforms.readers.parts import metadata_of
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
@@ -32,8 +33,14 @@ class ClaudeExport:
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the item number of the conversation."""
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``batch.Resumable``: of the conversations before the point only the accounts are read."""
         collector = Collector(file_name, policy)
-        with exported(stream, policy, _account) as export:
+        with exported(stream, policy, _account, point) as export:
             for number, value, raw in export.records:
                 try:
                     if isinstance(value, JsonFault):
@@ -41,6 +48,7 @@ class ClaudeExport:
                     _Chat(collector, policy, number, names_user=export.names_user).read(value)
                 except JsonFault as fault:
                     collector.refuse(fault, raw, number)
+                collector.reached(export.point)
                 if collector.is_full:
                     yield from collector.flush()
             yield from collector.flush()
@@ -141,11 +149,8 @@ class _Chat:
             self._collector.draft(
                 **scope,
                 natural_id=_child(own_id, f"result/{position}"),
-                kind="observation",
-                role="tool",
-                tool_name=result.name,
-                content=result.text,
                 metadata=metadata_of(self._metadata),
+                **result_fields(result, self._policy),
             )
 
 

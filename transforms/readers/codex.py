@@ -58,6 +58,7 @@ class CodexJsonl:
                     raise value
                 session.read(value, number)
             except JsonFault as fault:
+                session.miss()
                 collector.refuse(fault, raw, number)
             if session.is_full or collector.is_full:
                 session.release()
@@ -91,6 +92,10 @@ class _Session:
         """Hand over what is held: what comes later can no longer take it back."""
         self._rows.release()
 
+    def miss(self) -> None:
+        """A line could not be read."""
+        self._rows.miss()
+
     def finish(self) -> None:
         """Draft what still waits at the end of the source."""
         self._rows.finish()
@@ -105,6 +110,8 @@ class _Session:
         if "payload" not in record:
             self._read_bare(record, kind, number)
             return
+        if kind is None:
+            raise JsonFault("unknown_record", "the line has a payload and no type")
         payload = record["payload"]
         if not isinstance(payload, dict):
             raise JsonFault("bad_field_type", f"payload is {type_name(payload)}, not an object")
@@ -187,14 +194,16 @@ class _Session:
 
     def _read_item(self, item: Mapping[str, object], time: str | None, number: int) -> None:
         kind = text_or_none(item.get("type"), "type")
+        if kind is None:
+            raise JsonFault("unknown_record", "the item has no type")
         if kind == "message":
             self._read_message(item, time, number)
         elif kind == "reasoning":
             self._collector.leave_out("thinking")
-        elif kind is not None and kind.endswith("_output"):
+        elif kind.endswith("_output"):
             result = item_result(item, self._failed)
             self._rows.take_result(result, self._scope(time, number, {}))
-        elif kind is not None and kind.endswith("_call"):
+        elif kind.endswith("_call"):
             self._rows.take_call(
                 item_call(item, kind), self._scope(time, number, scalars(item, _CALL_FIELDS))
             )
@@ -209,6 +218,8 @@ class _Session:
         scope = self._scope(time, number, extra) | {"role": role}
         if not said.words.strip() and not said.injected.strip():
             self._collector.leave_out("no_text_part" if said.other_types else "empty_message")
+            if role == "user":
+                self._rows.ask()
             return
         is_injected = role in _INSTRUCTION_ROLES
         self._rows.say(said.words, scope, own_id, is_injected=is_injected)

@@ -59,13 +59,21 @@ class Rows:
         natural_id = own_id if own_id is not None else self._name(text, scope)
         is_request = role == "user" and not is_injected
         if is_request:
-            self._requests.append((self._turn, len(self._held)))
-            self._asked = None
+            self.ask()
         self._said[run_id(role, text.strip())] += 1
         row = {"natural_id": natural_id, "content": text, "is_injected": True if is_injected else None}
         self._hold(**self._next(scope), **row)
         if is_request:
             self._asked = natural_id
+
+    def ask(self) -> None:
+        """A request begins, in words or without any."""
+        self._requests.append((self._turn, len(self._held)))
+        self._asked = None
+
+    def miss(self) -> None:
+        """A line that could not be read may have been a request: what stood before it is not taken back."""
+        self._requests = []
 
     def _name(self, text: str, scope: Scope) -> str | None:
         """None in a session without an id: there the same words of another file would be the same row."""

@@ -48,14 +48,21 @@ class CodingAgentJsonl:
         """Records with a type and a session, parent or leaf id; or ``loglines``."""
         records = json_lines(head)
         if records:
-            return any("type" in record and _SESSION_KEYS & set(record) for record in records)
+            return any(
+                "loglines" in record or ("type" in record and _SESSION_KEYS & set(record)) for record in records
+            )
         keys = top_keys(head)
         return "loglines" in keys or ("type" in keys and bool(_SESSION_KEYS & keys))
+
+    def told_by(self, file_name: str) -> str | None:
+        """As ``batch.NameReading``: the session of a JSON document's records, which need not name one."""
+        path = PurePosixPath(file_name)
+        return path.stem if path.suffix == ".json" else None
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the line, or the item of a JSON document."""
         collector = Collector(file_name, policy)
-        session = _Session(collector, policy, _session_of(file_name))
+        session = _Session(collector, policy, self.told_by(file_name))
         for number, value, raw in json_records(stream, policy, wrapper="loglines"):
             try:
                 if isinstance(value, JsonFault):
@@ -67,12 +74,6 @@ class CodingAgentJsonl:
                 yield from collector.flush()
         session.finish()
         yield from collector.flush()
-
-
-def _session_of(file_name: str) -> str | None:
-    """Session of a JSON document's records, which need not name one: the file's stem; null for lines."""
-    path = PurePosixPath(file_name)
-    return path.stem if path.suffix == ".json" else None
 
 
 class _Session:

@@ -1,8 +1,7 @@
 """One JSON document -> its records, piece by piece, so that what is held is one of them.
 
 Brackets, commas and quotes are found a window of bytes at a time by arithmetic on arrays; only what stands
-between two commas of the list is parsed. A record that cannot be read is given up alone: reading goes on at
-the next place that looks like the beginning of a record.
+between two commas is parsed. Behind a record that cannot be read it goes on where the next seems to begin.
 """
 
 from __future__ import annotations
@@ -91,12 +90,14 @@ class Items(Iterator[Found]):
                 yield from self._top()
             else:
                 yield from self._step()
-        text = self._taken(len(self._block))
+        text, is_told = self._taken(len(self._block)), False
         if self._place != "rest" and text.strip():
-            yield from self._given(text, b"")
+            for found in self._given(text, b""):
+                is_told = isinstance(found.value, JsonFault)
+                yield found
             if self._at < len(self._block):  # it was two, with a fault between them
-                yield from self._items()
-        elif self._place == "rest":
+                return (yield from self._items())
+        if self._place not in ("top", "object") and not is_told:
             yield self._fault("truncated_json", "the JSON document ends before it is complete", b"")
 
     def _fill(self) -> bool:
@@ -124,8 +125,8 @@ class Items(Iterator[Found]):
 
     def _top(self) -> Iterator[Found]:
         """Between documents: see what begins."""
-        space = _SPACE.match(self._block, self._at)
-        self._at = self._begin = space.end() if space else self._at
+        if space := _SPACE.match(self._block, self._at):
+            self._at = self._begin = space.end()
         char = self._block[self._at : self._at + 1]
         if char == b"[":
             self._at = self._begin = self._at + 1
@@ -138,7 +139,6 @@ class Items(Iterator[Found]):
             yield from self._given(self._taken(self._at), b"")
 
     def _step(self) -> Iterator[Found]:
-        """Look at one window."""
         end = min(self._at + self._window, len(self._block))
         while end < len(self._block) and self._block[end - 1] == BACKSLASH_BYTE:
             end += 1

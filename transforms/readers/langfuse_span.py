@@ -9,6 +9,7 @@ from functools import cache
 from transforms.readers.blocks import Call, Result
 from transforms.readers.message_parts import output_text, written
 from transforms.readers.message_shapes import turns_of
+from transforms.readers.otel_messages import instructions
 from transforms.readers.text import JsonFault, id_or_none, load_json, text_or_none
 from transforms.readers.times import iso_time
 from transforms.readers.trace import Span, SpanKind
@@ -35,7 +36,10 @@ _MAPPED = frozenset({
 })  # fmt: skip
 """Fields that have a place of their own, or that only tell a price in another way."""
 
-_TOLD = ("llm.", "gen_ai.input", "gen_ai.output", "gen_ai.prompt", "gen_ai.completion", "input.", "output.")
+_TOLD = (
+    "llm.", "gen_ai.input", "gen_ai.output", "gen_ai.prompt", "gen_ai.completion",
+    "gen_ai.system_instructions", "input.", "output.",
+)  # fmt: skip
 """Attributes that repeat the messages."""
 _MAX_CHARS = 300
 
@@ -123,6 +127,8 @@ def observation_span(observation: Fields, trace: Fields, number: int) -> Span:
     else:
         is_root = parent_id is None
         span.inputs = turns_of(given, "user", or_text=kind == "llm" or is_root)
+        if not any(turn.role == "system" for turn in span.inputs):
+            span.inputs = [*turns_of(instructions(attributes), "system"), *span.inputs]
         span.outputs = turns_of(came, "assistant", or_text=kind == "llm" or is_root)
     return span
 

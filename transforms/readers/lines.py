@@ -24,7 +24,7 @@ class Point(NamedTuple):
         offset: Bytes of the unpacked source before it.
         number: Lines or items before it.
         place: What it is in: ``lines``, or of a JSON document ``list`` (the outermost), ``wrapped`` (a list
-            under a key) or ``top`` (between two documents).
+            under a key) or ``top`` (between two documents). ``rows`` of Parquet have a number and no offset.
     """
 
     offset: int
@@ -32,7 +32,7 @@ class Point(NamedTuple):
     place: str = "lines"
 
 
-PLACES = ("lines", "list", "wrapped", "top")
+PLACES = ("lines", "list", "wrapped", "top", "rows")
 START = Point(0, 0)
 """Where every source begins."""
 

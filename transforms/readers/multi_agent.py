@@ -8,7 +8,7 @@ did in brackets). Neither notes a time.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
@@ -28,8 +28,12 @@ _SPEAKER = re.compile(r"(.+?)\s*\((.+)\)")
 """``Orchestrator (-> WebSurfer)``: who, and to whom or what."""
 _LONGEST_ROLE = 300
 """Longer text is no name; the pattern takes the square of its length."""
+_LONGEST_STEP = 10
 _HUMANS = frozenset({"human", "user"})
 _THOUGHT = "thought"
+_PLAN = re.compile(r"(initial|new) plan:", re.IGNORECASE)
+"""Noted as a thought, but written for the whole team: who does what, and what is known."""
+_NEXT = re.compile(r"next speaker \S+[ \t]*(?:\n|\Z)", re.IGNORECASE)
 _TOOL_AGENTS = re.compile(r"terminal|executor|interpreter|surfer", re.IGNORECASE)
 """Agents that run a tool and hand on what it gave: code, files, web pages are nobody's words."""
 _EXIT_CODE = re.compile(r"exit ?code:?\s*(-?[0-9]{1,9})", re.IGNORECASE)
@@ -72,6 +76,7 @@ class _Log:
         self._turn = 0
         self._code: list[dict[str, str]] = []
         self._asked_by: str | None = None
+        self._mistake: int | None = None
 
     def read(self, record: Mapping[str, object]) -> None:
         """Read one log; the faults of its messages are refused one by one.
@@ -86,6 +91,7 @@ class _Log:
         task_id = id_or_none(record.get("question_ID"), "question_ID")
         self._id = run_id(task_id, question, history[:1])
         self._task = {"task_id": task_id}
+        self._mistake = _step_of(record.get("mistake_step"), history)
         self._read_prompts(record.get("system_prompt"))
         if question.strip() and not _is_asked(history[:1]):
             self._draft("question", {}, role="user", content=question)
@@ -123,8 +129,8 @@ class _Log:
         if not text.strip():
             self._collector.leave_out("empty_message")
             return
-        if act == _THOUGHT:
-            self._collector.leave_out("thinking")
+        if act == _THOUGHT and index != self._mistake and not _PLAN.match(text):
+            self._collector.leave_out("bookkeeping" if _NEXT.match(text) else "thinking")
             return
         extra = {**scalars(message, ("role", "name", "content")), "step": index, "act": act}
         if speaker is None or speaker.lower() in _HUMANS:
@@ -149,10 +155,8 @@ class _Log:
         result = Result(None, None, text, is_error=int(code[1]) != 0)
         fields = action_fields(call, result, self._policy)
         if result.is_error:
-            said = _OUTPUT.sub("", text, count=1).strip()
-            fields["failure_reason"] = (
-                reason_line(said) or f"exit code {code[1]}"
-            )
+            reason = reason_line(_OUTPUT.sub("", text, count=1)) or f"exit code {code[1]}"
+            fields["failure_reason"] = reason[: self._policy.max_reason_chars]
         self._draft(part, extra, **given, **fields)
 
     def _read_mistake(self, record: Mapping[str, object]) -> None:
@@ -166,6 +170,7 @@ class _Log:
         self._draft(
             "end",
             {**scalars(record, _FIELDS), "labels": record.get("labels")},
+            parent_id=None if self._mistake is None else f"{self._id}/{self._mistake}",
             kind="outcome",
             role="annotator",
             content=reason if reason.strip() else f"Expected answer: {answer}",
@@ -182,6 +187,13 @@ def _speaker_of(message: Mapping[str, object]) -> tuple[str | None, str | None]:
     role = text_or_none(message.get("role"), "role")
     marked = _SPEAKER.fullmatch(role) if role is not None and len(role) <= _LONGEST_ROLE else None
     return (marked[1], marked[2]) if marked else (role, None)
+
+
+def _step_of(value: object, history: Sequence[object]) -> int | None:
+    """The place in the history that an annotator names, as a number or as text."""
+    text = str(value)
+    step = int(text) if text.isdecimal() and len(text) < _LONGEST_STEP else len(history)
+    return step if step < len(history) else None
 
 
 def _is_asked(first: list[object]) -> bool:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
-from transforms.readers.parts import Content, content_of, failure_of, metadata_of, scalars
+from transforms.readers.blocks import Result, ending_of
+from transforms.readers.parts import Content, content_of, metadata_of, scalars
 from transforms.readers.row_shape import json_text, merge_metadata
 from transforms.readers.text import JsonFault, id_or_none, load_object, text_or_none, type_name
 from transforms.readers.times import iso_time
@@ -23,7 +24,7 @@ _RESULT_ROLES = frozenset({"tool", "function"})
 class _Result(NamedTuple):
     position: int
     content: Content
-    is_error: bool
+    is_error: bool | None
 
 
 class Conversation:
@@ -96,7 +97,7 @@ class Conversation:
                 faulty.add(index)
                 self._collector.refuse(fault, message, self._number)
                 continue
-            result = _Result(index, content, message.get("is_error") is True)
+            result = _Result(index, content, _told_error(message))
             if call is not None:
                 self._results.setdefault(call, result)
             elif name is not None:  # the older function role names its call only by the function
@@ -150,6 +151,7 @@ class Conversation:
             event_at=time,
             turn_index=index,
             is_injected=True if role in _INSTRUCTION_ROLES else None,
+            **(self._ending(content.text, _told_error(message)) if is_result else {}),
         )
 
     def _draft_call(self, index: int, position: int, call: object, time: str | None) -> None:
@@ -161,7 +163,6 @@ class Conversation:
         arguments = json_text(function.get("arguments"), "arguments")
         result = self._result_of(call_id, name, index)
         text = result.content.text if result else ""
-        failure = failure_of(text, self._policy, is_error=result.is_error) if result else None
         self._collector.draft(
             **self._scope,
             natural_id=self._child_id(call_id if call_id is not None else f"{index}.{position}"),
@@ -170,11 +171,13 @@ class Conversation:
             tool_name=name if name is not None else "unknown",
             tool_arguments=arguments,
             content=text,
-            outcome="failure" if failure else None,
-            failure_reason=failure,
             event_at=time,
             turn_index=index,
+            **(self._ending(text, result.is_error) if result else {}),
         )
+
+    def _ending(self, text: str, is_error: bool | None) -> dict[str, object]:
+        return ending_of(Result(None, None, text, is_error), self._policy)
 
     def _result_of(self, call_id: str | None, name: str | None, index: int) -> _Result | None:
         found = self._results.get(call_id) if call_id is not None else None
@@ -195,6 +198,11 @@ class Conversation:
 def _is_result(message: object) -> bool:
     role = message.get("role") if isinstance(message, dict) else None
     return isinstance(role, str) and role in _RESULT_ROLES
+
+
+def _told_error(message: Mapping[str, object]) -> bool | None:
+    told = message.get("is_error")
+    return told if isinstance(told, bool) else None
 
 
 def _calls_of(message: Mapping[str, object]) -> list[object]:

@@ -49,7 +49,8 @@ class OpenaiMessages:
         self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
     ) -> Iterator[Batch]:
         """See ``Resumable``: every conversation stands for itself."""
-        return _read_json(stream, file_name, policy, point)
+        read = _read_parquet if point.place == "rows" else _read_json
+        return read(stream, file_name, policy, point)
 
 
 def _peek(stream: BinaryIO) -> bytes:
@@ -77,14 +78,17 @@ def _read_json(
     yield from collector.flush()
 
 
-def _read_parquet(stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
+def _read_parquet(
+    stream: BinaryIO, file_name: str, policy: IngestPolicy, start: Point = START
+) -> Iterator[Batch]:
     collector = Collector(file_name, policy)
-    number = 0
+    number = start.number
     try:
-        for frame in parquet_frames(stream, policy):
+        for frame in parquet_frames(stream, policy, number):
             for record in plain_frame(frame).iter_rows(named=True):
                 number += 1
                 Conversation(collector, policy, number).read(record, record)
+                collector.reached(Point(0, number, "rows"))
                 if collector.is_full:
                     yield from collector.flush()
     except UnreadableParquetError as error:

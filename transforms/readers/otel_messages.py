@@ -57,9 +57,14 @@ def inputs_of(attributes: Attributes, events: Sequence[Event]) -> list[object]:
         lambda: [message for message, is_output in _listed(attributes) if not is_output],
         lambda: _first_of(attributes, _INPUTS),
     )
-    system = told.get("gen_ai.system_instructions")
     found = next((values for place in places if (values := place())), [])
-    return [*([{"role": "system", "parts": _parts(system)}] if system else []), *found]
+    return [*instructions(told), *found]
+
+
+def instructions(attributes: Attributes) -> list[object]:
+    """What a model was told beside its messages, as a system message; empty if nothing."""
+    told = attributes.get("gen_ai.system_instructions")
+    return [{"role": "system", "parts": _parts(told)}] if told else []
 
 
 def outputs_of(attributes: Attributes, events: Sequence[Event]) -> list[object]:

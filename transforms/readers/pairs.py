@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from transforms.policy import IngestPolicy
-from transforms.readers.blocks import Call, Result, action_fields
+from transforms.readers.blocks import Call, Result, action_fields, result_fields
 
 Scope = dict[str, object]
 """Columns of ``DRAFTS`` that a row has from where it stands: session, time, line, metadata."""
@@ -66,7 +66,7 @@ class Pairs:
         if not result.text.strip():
             self._leave_out("empty_result")
             return
-        self._draft(**(scope | {"kind": "observation", "role": "tool", "content": result.text}))
+        self._draft(**(scope | result_fields(result, self._policy)))
 
     def finish(self) -> None:
         """Draft what still waits."""

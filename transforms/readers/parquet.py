@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 import polars as pl
@@ -11,6 +12,7 @@ import polars as pl
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, refusals_frame
 from transforms.readers.frames import frame_batch
+from transforms.readers.lines import START, Point
 from transforms.readers.sniff import PARQUET_MAGIC, column_names
 from transforms.schemas import DRAFTS
 
@@ -19,8 +21,8 @@ class UnreadableParquetError(ValueError):
     """The file, or a part of it, cannot be decoded."""
 
 
-def parquet_frames(stream: BinaryIO, policy: IngestPolicy) -> Iterator[pl.DataFrame]:
-    """Frames of at most ``policy.batch_rows`` rows.
+def parquet_frames(stream: BinaryIO, policy: IngestPolicy, skip: int = 0) -> Iterator[pl.DataFrame]:
+    """Frames of at most ``policy.batch_rows`` rows, without the first ``skip`` ones.
 
     Raises:
         UnreadableParquetError: The file is no Parquet, is damaged, or holds types without a frame.
@@ -32,8 +34,15 @@ def parquet_frames(stream: BinaryIO, policy: IngestPolicy) -> Iterator[pl.DataFr
         stream = io.BytesIO(stream.read())
     try:
         with pq.ParquetFile(stream) as file:
-            for batch in file.iter_batches(batch_size=policy.batch_rows):
-                frame = pl.from_arrow(pa.table(batch) if not isinstance(batch, pa.Table) else batch)
+            sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            first = 0
+            while first < len(sizes) and skip >= sizes[first]:
+                skip, first = skip - sizes[first], first + 1
+            groups = range(first, len(sizes))
+            for batch in file.iter_batches(batch_size=policy.batch_rows, row_groups=groups):
+                rest = batch.slice(min(skip, batch.num_rows))
+                skip -= batch.num_rows - rest.num_rows
+                frame = pl.from_arrow(pa.table(rest) if not isinstance(rest, pa.Table) else rest)
                 if isinstance(frame, pl.DataFrame) and frame.height:
                     yield frame
     # A name of a column that is no UTF-8 is a ValueError of its own.
@@ -80,10 +89,17 @@ class SlowwaveParquet:
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the row number."""
-        number = 1
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``batch.Resumable``: row groups before the point are not read."""
+        number = point.number + 1
         try:
-            for frame in parquet_frames(stream, policy):
-                yield frame_batch(frame, range(number, number + frame.height), file_name)
+            for frame in parquet_frames(stream, policy, point.number):
+                batch = frame_batch(frame, range(number, number + frame.height), file_name)
                 number += frame.height
+                yield replace(batch, point=Point(0, number - 1, "rows"))
         except UnreadableParquetError as error:
             yield unreadable(error, file_name, number)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from transforms.policy import IngestPolicy
-from transforms.readers.text import JsonFault, dump_json, load_json, type_name
+from transforms.readers.text import JsonFault, dump_json, load_json, text_or_none, type_name
 
 TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
 
@@ -56,7 +56,7 @@ def _part_text(part: object, field: str) -> str | None:
         return part
     if not isinstance(part, dict):
         raise JsonFault("bad_field_type", f"a part of {field} is {type_name(part)}, not an object")
-    kind = part.get("type")
+    kind = text_or_none(part.get("type"), "type")
     if kind is not None and kind not in TEXT_TYPES:
         return None
     text = part.get("text", part.get("refusal"))

@@ -48,6 +48,9 @@ class Records(Iterator[Record]):
     """What ``json_records`` gives.
 
     Attributes:
+        is_lines: Whether a record is a line.
+        blocks: Of all of it; who reads lines by themselves takes them, and no records.
+        first: Where they begin; None: the source is not in UTF-8.
         point: Where a source can be read on from after the record last given out; None: nowhere (it is not
             in UTF-8, or ends there).
     """
@@ -55,10 +58,16 @@ class Records(Iterator[Record]):
     def __init__(self, stream: BinaryIO, policy: IngestPolicy, wrapper: str, start: Point) -> None:
         self._start, self._policy, self._wrapper = start, policy, wrapper
         self._source = source_blocks(stream, policy, start.offset)
-        self._first = self._source.offset
+        self.first = self._source.offset
+        held, self._place = b"", start.place
+        if start == START:
+            held = _first_lines(self._source, max(policy.batch_bytes, _SURELY_A_LINE))
+            self._place = "top" if _is_document(held) else "lines"
+        self.is_lines = self._place == "lines"
+        self.blocks: Iterator[bytes] = chain([held] if held else [], self._source)
         self._items: Items | None = None
         self._ends = start
-        self._found = self._records()
+        self._found = self._lines() if self.is_lines else self._of_items()
 
     def __next__(self) -> Record:
         """The next record."""
@@ -72,28 +81,19 @@ class Records(Iterator[Record]):
     @property
     def point(self) -> Point | None:
         """See the class."""
-        if self._first is None:
+        if self.first is None:
             return None
         return self._ends if self._items is None else self._items.point
 
-    def _records(self) -> Iterator[Record]:
-        place = self._start.place
-        held = b""
-        if self._start == START:
-            held = _first_lines(self._source, max(self._policy.batch_bytes, _SURELY_A_LINE))
-            place = "top" if _is_document(held) else "lines"
-        source = chain([held] if held else [], self._source)
-        if place == "lines":
-            yield from self._lines(source)
-            return
-        begin = Point(self._first or 0, self._start.number, place)
-        self._items = Items(source, self._wrapper, begin, self._policy.batch_bytes)
+    def _of_items(self) -> Iterator[Record]:
+        begin = Point(self.first or 0, self._start.number, self._place)
+        self._items = Items(self.blocks, self._wrapper, begin, self._policy.batch_bytes)
         for number, value, raw in self._items:
             yield _checked(number, value, raw)
 
-    def _lines(self, source: Iterator[bytes]) -> Iterator[Record]:
-        number, offset = self._start.number, self._first or 0
-        for texts in split_lines(source):
+    def _lines(self) -> Iterator[Record]:
+        number, offset = self._start.number, self.first or 0
+        for texts in split_lines(self.blocks):
             for text in texts:
                 number += 1
                 offset += len(text) + 1
@@ -119,17 +119,17 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _is_document(first: bytes) -> bool:
-    """Whether the first line is all there is, or it is no record and the second does not begin one."""
+    """Whether the first line is all there is, a list of records, or no record and the second begins none."""
     lines = _lines(first)
     if not lines or lines[0].lstrip()[:1] not in (b"{", b"["):
         return False
     if len(lines) == 1:
         return True
     try:
-        load_json(lines[0])
+        value = load_json(lines[0])
     except JsonFault:
         return lines[0].lstrip().startswith(b"[") or not lines[1].startswith(b"{")
-    return False
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _line(number: int, text: bytes) -> Record:

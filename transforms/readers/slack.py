@@ -59,9 +59,13 @@ class SlackExport(EachRecord):
         keys = top_keys(head) if head.lstrip().startswith(b"[") else set()
         return keys >= _MARKS and bool({"text", "user", "subtype"} & keys)
 
+    def told_by(self, file_name: str) -> str:
+        """As ``batch.NameReading``: the folder, which is called as the channel."""
+        return PurePosixPath(file_name).parent.name
+
     def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
         """See ``EachRecord``: a record is a message of a channel."""
-        channel = _Channel(collector, PurePosixPath(file_name).parent.name, self._names, self._owner)
+        channel = _Channel(collector, self.told_by(file_name), self._names, self._owner)
 
         def read_one(record: dict[str, object], number: int, raw: object) -> None:
             channel.read(record, number)

@@ -11,14 +11,17 @@ import csv
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import BinaryIO
 
 import polars as pl
 
 from transforms.policy import IngestPolicy
+from transforms.readers.accounts import Repeatable
 from transforms.readers.batch import Batch
 from transforms.readers.frames import frame_batch
-from transforms.readers.lines import source_blocks
+from transforms.readers.lines import START, Point, source_blocks
 from transforms.readers.row_shape import CONTENT_FIELDS, INTEGER_COLUMNS, KNOWN_FIELDS
 from transforms.readers.rows import refusal, rows_batch
 from transforms.readers.text import JsonFault, load_json
@@ -37,33 +40,56 @@ class SlowwaveCsv:
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """A first line of separated names, one of them the text."""
-        first = head.lstrip().split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-        if first.startswith(("{", "[")):
+        first = head.lstrip().split(b"\n", 1)[0].strip()
+        if first.startswith((b"{", b"[")):
             return False
         names = _header(first)[0]
         return bool(CONTENT_FIELDS & set(names)) and (len(names) > 1 or file_name.lower().endswith(".csv"))
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the line a row begins on."""
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``batch.Resumable``: the header is read again."""
         csv.field_size_limit(sys.maxsize)  # the module's only limit is global; messages may be long
-        parts = _portions(source_blocks(stream, policy), policy.batch_bytes)
-        header: list[str] | None = None
-        separator, line = ",", 1
-        for part, is_sound in parts:
-            if header is None:
-                first, _, rest = part.partition(b"\n")
-                header, separator = _header(first.decode("utf-8", "replace").rstrip("\r"))
-                part, line = rest, 2  # noqa: PLW2901
-            frame = _frame(part, header, separator) if is_sound else None
+        can_go_on = stream.seekable() or isinstance(stream, Repeatable)
+        shape = None if point == START else _header(_first_line(stream, policy))
+        source = source_blocks(stream, policy, point.offset)
+        offset, line = source.offset if can_go_on else None, point.number + 1
+        for part, is_sound in _portions(source, policy.batch_bytes):
+            rows, begin, line = part, line, line + part.count(b"\n")
+            if shape is None:
+                first, _, rows = part.partition(b"\n")
+                shape, begin = _header(first), 2
+            frame = _frame(rows, *shape) if is_sound else None
             if frame is None:
-                yield from _row_by_row(part, line, (header, separator), file_name, policy)
+                found = list(_row_by_row(rows, begin, shape, file_name, policy))
             else:
-                yield from _by_column(frame, line, file_name, policy)
-            line += part.count(b"\n")
+                found = list(_by_column(frame, begin, file_name, policy))
+            if offset is not None:
+                offset += len(part)
+                found[-1:] = [replace(last, point=Point(offset, line - 1)) for last in found[-1:]]
+            yield from found
 
 
-def _header(line: str) -> tuple[list[str], str]:
-    """Names and separator: the one that gives most known names."""
+def _first_line(stream: BinaryIO, policy: IngestPolicy) -> bytes:
+    """Of a stream that stands anywhere, and stands there again."""
+    if isinstance(stream, Repeatable):
+        with stream.again() as first:
+            return b"".join(islice(source_blocks(first, policy), 1)).partition(b"\n")[0]
+    place = stream.tell()
+    stream.seek(0)
+    line = b"".join(islice(source_blocks(stream, policy), 1)).partition(b"\n")[0]
+    stream.seek(place)
+    return line
+
+
+def _header(first: bytes) -> tuple[list[str], str]:
+    """Names and separator of a first line: the one that gives most known names."""
+    line = first.decode("utf-8", "replace").rstrip("\r")
     options = [(_split_header(line, separator), separator) for separator in (",", ";", "\t")]
     return max(options, key=lambda option: len(KNOWN_FIELDS & set(option[0])))
 

@@ -31,7 +31,7 @@ class SlowwaveExport(EachRecord):
     """Reader of episodes that were exported, which come back as the rows they were."""
 
     name = "slowwave-export"
-    about = "Episodes of a lake: data of an export's zip, JSON lines, Parquet of the table."
+    about = "Episodes of a lake: an export's zip or JSON lines, the table's Parquet; a record is one episode."
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Objects or columns that have all that marks an episode of a lake."""

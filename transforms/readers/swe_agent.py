@@ -51,23 +51,25 @@ class SweAgentTraj(EachRecord):
             return keys >= {"info", "messages"} and MARK in head
         return bool(keys & _COMPANIONS) or (b'"action"' in head and b'"observation"' in head)
 
+    def told_by(self, file_name: str) -> str | None:
+        """As ``batch.NameReading``: the task, as the file is called."""
+        stem, suffix, _ = PurePosixPath(file_name).name.partition(_SUFFIX)
+        return stem if suffix and stem else None
+
     def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
         """See ``EachRecord``: a record is a run or several."""
 
         def read_one(record: dict[str, object], number: int, raw: object) -> None:
             for run in _runs(record, collector):
-                _Run(collector, policy, number, _instance(record, file_name)).read(run)
+                _Run(collector, policy, number, _instance(record) or self.told_by(file_name)).read(run)
 
         return read_one
 
 
-def _instance(record: Mapping[str, object], file_name: str) -> str | None:
-    """Which task was tried: as the replay configuration names it, else as the file is called."""
+def _instance(record: Mapping[str, object]) -> str | None:
+    """Which task was tried, as the replay configuration names it."""
     problem = as_object(as_object(record.get("replay_config")).get("problem_statement")).get("id")
-    if isinstance(problem, str) and problem:
-        return problem
-    stem, suffix, _ = PurePosixPath(file_name).name.partition(_SUFFIX)
-    return stem if suffix and stem else None
+    return problem if isinstance(problem, str) and problem else None
 
 
 def _runs(record: Mapping[str, object], collector: Collector) -> Iterator[Mapping[str, object]]:

@@ -12,6 +12,7 @@ import polars as pl
 CONTROL_PATTERN = r"[^\P{Cc}\t\n\r]"
 """Control characters but tab and line ends, in the regex dialect of Polars."""
 
+_BETWEEN = "\ufeff\x1e\0"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -45,7 +46,8 @@ def load_json(raw: bytes) -> object:
     r"""Parse one JSON text, leniently where meaning is not in doubt.
 
     Invalid UTF-8 and lone surrogates (``\ud800``) become U+FFFD, raw control characters inside
-    strings and ``NaN`` are accepted.
+    strings and ``NaN`` are accepted, and what files that were put together have between records: byte order
+    marks, record separators, zeros.
 
     Raises:
         JsonFault: ``truncated_json``, ``invalid_json`` or ``too_deeply_nested``.
@@ -53,7 +55,7 @@ def load_json(raw: bytes) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return _load_leniently(raw.decode("utf-8", "replace"))
+        return _load_leniently(raw.decode("utf-8", "replace").strip(_BETWEEN))
 
 
 def _load_leniently(text: str) -> object:

@@ -61,7 +61,7 @@ class TraceOrder:
             if span.kind == "tool":
                 self._end_tool(span) if is_end else self._begin_tool(span)
             elif not is_end and (span.kind == "llm" or span in asked):
-                self._walk(span).inputs(_asked(span.inputs, has_messages=has_messages))
+                self._walk(span).inputs(_asked(self._given(span), has_messages=has_messages))
             elif is_end and (span.kind == "llm" or span in answered):
                 self._walk(span).outputs(span.outputs)
             elif is_end:
@@ -69,6 +69,15 @@ class TraceOrder:
         told = {id(span) for span in (*models, *asked, *answered) if span.inputs or span.outputs}
         told |= {id(span) for span in self._spans if span.kind == "tool" and span.call is not None}
         self._collector.leave_out("span", len(self._spans) - len(told))
+
+    def _given(self, span: Span) -> list[Turn]:
+        """Inputs; what a model was told to be may stand at the agent around it alone."""
+        given = list(span.inputs)
+        if span.kind != "llm" or not given or any(turn.role == "system" for turn in given):
+            return given
+        around = self._lineage.around(span.span_id)
+        told = ([turn for turn in outer.inputs if turn.role == "system"] for outer in around)
+        return [*next((turns for turns in told if turns), []), *given]
 
     def _outermost_with(self, name: str) -> list[Span]:
         others = [span for span in self._spans if span.kind == "other" and getattr(span, name)]

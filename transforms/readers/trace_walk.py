@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from transforms.readers.batch import Collector
-from transforms.readers.blocks import Call, Result
+from transforms.readers.blocks import Call, Result, result_fields
 from transforms.readers.row_shape import merge_metadata
 from transforms.readers.trace import Span, Turn
 from transforms.readers.trace_landed import Action, Conversation, Landed, call_key, key_of, unique_id
@@ -278,14 +278,9 @@ class Walk:
         self.conversation.answers.add(key)
         natural_id = self.conversation.next_id(key)
         entry = Landed(key, natural_id, self.last_id, self.step.span.span_id)
-        fields = self._fields(turn) | {
-            "kind": "observation",
-            "role": "tool",
-            "tool_name": result.name,
-            "content": result.text,
-            "metadata": merge_metadata(None, self._metadata(call_id=result.call_id)),
-        }
-        self._land(entry, fields)
+        fields = self._fields(turn) | result_fields(result, self.conversation.policy)
+        metadata = merge_metadata(None, self._metadata(call_id=result.call_id))
+        self._land(entry, fields | {"metadata": metadata})
         self.last_id = natural_id
         return True
 

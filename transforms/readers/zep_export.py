@@ -128,7 +128,14 @@ class _Record:
             else:
                 self._read_one(item, index)
         except JsonFault as fault:
-            self._collector.refuse(fault, item, self._number)
+            self._collector.refuse(fault, self._quoted(item, name), self._number)
+
+    def _quoted(self, item: object, name: str) -> object:
+        """What a refusal quotes of an item: read alone, it is the row that it is here, or none."""
+        if not isinstance(item, dict):
+            return item
+        scope = {key: value for key, value in self._scope.items() if value is not None}
+        return {**scope, **item} if item.get("uuid") else {**scope, f"item of {name}": item}
 
     def _read_one(self, record: Mapping[str, object], index: int | None) -> None:
         if "fact" in record:

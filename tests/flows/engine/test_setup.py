@@ -27,7 +27,7 @@ def test_a_missing_extra_is_told_before_anything_lands(
     traces = write(tmp_path / "chat.jsonl", [row(1)])
     said = command("--lake", lake, "nightly", traces, *flags)
     assert said.code == ConfigError.exit_code
-    assert "pip install 'slowwave[cluster]'" in said.err
+    assert "pip install '/path/to/slowwave[cluster]'" in said.err
     assert tables.scan(open_lake(str(lake)), EPISODES).collect().is_empty()
 
 

@@ -191,7 +191,7 @@ def test_everything_may_go(lake: Lake) -> None:
 
 
 def test_only_files_that_held_a_row_are_written_anew(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lake.index_build.ROWS_PER_FILE", 25)
+    monkeypatch.setattr("lake.index_fragments.ROWS_PER_FILE", 25)
     parts = frames()
     live(lake, parts)
     before = {p.name: p.stat().st_ino for p in Path(lake.storage.uri).rglob("main.lance/data/*")}

@@ -141,6 +141,26 @@ def test_told_by_its_fields(source: str) -> None:
     assert reader.name == "langfuse-traces"
 
 
+@pytest.mark.parametrize("has_message", [False, True])
+def test_instructions_in_the_attributes_are_system_text(*, has_message: bool) -> None:
+    told = json.dumps([{"type": "text", "content": "You bake."}])
+    messages = [{"role": "system", "content": "You bake."}] if has_message else []
+    observation = {
+        "id": "o",
+        "traceId": "t",
+        "type": "GENERATION",
+        "startTime": "2026-04-09T06:02:10Z",
+        "input": [*messages, {"role": "user", "content": "Rye?"}],
+        "metadata": {"attributes": {"gen_ai.system_instructions": told}},
+    }
+    found = read("langfuse-traces", lines(observation))
+    assert [(d["role"], d["content"], d["is_injected"]) for d in in_order(found)] == [
+        ("system", "You bake.", True),
+        ("user", "Rye?", None),
+    ]
+    assert "system_instructions" not in str(column(found.drafts, "metadata"))
+
+
 def test_a_bucket_writes_utc_without_saying_so() -> None:
     one = {"id": "a", "trace_id": "t", "type": "GENERATION", "parent_observation_id": None}
     one |= {"start_time": "2026-05-01 08:00:00.250000", "end_time": "2026-05-01 08:00:01", "input": "Hi"}

@@ -378,13 +378,109 @@ def test_real_edge_cases(real_data: Path) -> None:
     assert [r["source_line"] for r in found.refusals] == [10, 11, 13, 14, 15, 16]
 
 
+TRACE = 'Traceback (most recent call last):\n  File "a.py", line 9, in go\n    raise it\n'
+UNCLOSED = '  File "a.py", line 3\n    go(\n      ^\nSyntaxError: never closed'
+NOTEBOOK = "Traceback (most recent call last)\nCell In[3], line 1\n----> 1 go\n\nNameError: no go"
+
+
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
         ("Exit code 1\n===== FAILURES =====\ntest_sum - expected 5", "test_sum - expected 5"),
         ("Error: no such table\n-----\nmore", "Error: no such table"),
         ("Exit code 2\n^^^^^", "^^^^^"),
+        (f"Exit code 1\n2 rows\n{TRACE}KeyError: 'a'\nbye", "KeyError: 'a'"),
+        (
+            f"{TRACE}ValueError: first\n\nDuring handling:\n\n{TRACE}KeyError: 'second'\n",
+            "KeyError: 'second'",
+        ),
+        (f"Exit code 1\n{UNCLOSED}", "SyntaxError: never closed"),
+        (f"Exit code 1\n{TRACE}{UNCLOSED}\nbye", "SyntaxError: never closed"),
+        (NOTEBOOK, "NameError: no go"),
+        (f"Error: disk full\n{TRACE}OSError: 28\n", "Error: disk full"),
+        ("Traceback (most recent call last):", "Traceback (most recent call last):"),
     ],
 )
-def test_a_heading_is_no_reason_of_a_failure(result: str, reason: str) -> None:
+def test_the_reason_of_a_failure_is_its_exception_or_first_line(result: str, reason: str) -> None:
     assert failure_of(result, IngestPolicy()) == reason
+
+
+AT = "2026-03-01T09:00:00Z"
+TOLD = {"type": "tool_result", "tool_use_id": "gone", "content": "no seats", "is_error": True}
+SEAT = {"role": "tool", "tool_call_id": "gone", "content": "Error: no seats"}
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "reason"),
+    [
+        ("openai-messages", {"created": AT, "messages": [SEAT]}, "Error: no seats"),
+        (
+            "openai-messages",
+            {"created": AT, "messages": [SEAT | {"content": "no seats", "is_error": True}]},
+            "no seats",
+        ),
+        (
+            "coding-agent-jsonl",
+            {
+                "type": "user",
+                "sessionId": "s",
+                "timestamp": AT,
+                "message": {"role": "user", "content": [TOLD]},
+            },
+            "no seats",
+        ),
+        (
+            "claude-export",
+            {"chat_messages": [{"uuid": "m", "sender": "assistant", "created_at": AT, "content": [TOLD]}]},
+            "no seats",
+        ),
+        (
+            "chatgpt-export",
+            {
+                "current_node": "n",
+                "mapping": {
+                    "n": {
+                        "message": {
+                            "id": "m",
+                            "author": {"role": "tool", "name": "python"},
+                            "create_time": 1_770_000_000,
+                            "content": {"content_type": "text", "parts": ["Error: no seats"]},
+                        }
+                    }
+                },
+            },
+            "Error: no seats",
+        ),
+        (
+            "atif",
+            {
+                "schema_version": "ATIF-v1.7",
+                "steps": [
+                    {
+                        "step_id": 1,
+                        "timestamp": AT,
+                        "source": "agent",
+                        "observation": {"results": [{"content": "Error: no seats"}]},
+                    }
+                ],
+            },
+            "Error: no seats",
+        ),
+        (
+            "langsmith-runs",
+            {"id": "r", "trace_id": "r", "run_type": "llm", "start_time": AT, "inputs": {"messages": [SEAT]}},
+            "Error: no seats",
+        ),
+        ("tau-bench", {"messages_display": "tool: Error: no seats"}, "Error: no seats"),
+    ],
+)
+def test_a_result_without_its_call_says_how_it_ended(name: str, record: object, reason: str) -> None:
+    [row] = read(name, json.dumps(record)).drafts
+    assert (row["kind"], row["role"]) == ("observation", "tool")
+    assert (row["outcome"], row["failure_reason"]) == ("failure", reason)
+
+
+def test_a_source_that_says_a_call_went_well_is_believed() -> None:
+    told = [SEAT | {"is_error": is_error} for is_error in (False, None)]
+    found = read("openai-messages", json.dumps({"created": AT, "messages": told}))
+    assert column(found.drafts, "outcome") == ["success", "failure"]

@@ -61,7 +61,9 @@ def test_the_sample_row_by_row() -> None:
 def test_magentic_one_names_its_agents_in_the_role() -> None:
     history = [
         {"role": "human", "content": "Which pier is the oldest?"},
-        {"role": "Orchestrator (thought)", "content": "Initial plan: ask the web."},
+        {"role": "Orchestrator (thought)", "content": "Initial plan:\n\nWebSurfer asks the web."},
+        {"role": "Orchestrator (thought)", "content": "Updated Ledger:\n{}"},
+        {"role": "Orchestrator (thought)", "content": "Next speaker WebSurfer\nUserWarning"},
         {"role": "Orchestrator (-> WebSurfer)", "content": "Please look it up."},
         {"role": "WebSurfer", "content": "I typed 'oldest pier'. The page says 1814."},
         {"role": "Orchestrator (-> ComputerTerminal)", "content": "Run\n```sh\nls\n```\nplease."},
@@ -75,17 +77,63 @@ def test_magentic_one_names_its_agents_in_the_role() -> None:
     assert rows == [
         (None, "user", None, None),
         (None, "assistant", "Orchestrator", None),
+        (None, "assistant", "Orchestrator", None),
         ("observation", "tool", "WebSurfer", None),
         (None, "assistant", "Orchestrator", None),
         ("action", "tool", "ComputerTerminal", "failure"),
         (None, "assistant", "Orchestrator", None),
         ("outcome", "annotator", None, "success"),
     ]
-    assert found.drafts[4]["failure_reason"] == "no"
-    assert json.loads(str(found.drafts[4]["tool_arguments"])) == {
+    assert found.drafts[1]["content"] == "Initial plan:\n\nWebSurfer asks the web."
+    assert found.drafts[5]["failure_reason"] == "no"
+    assert json.loads(str(found.drafts[5]["tool_arguments"])) == {
         "blocks": [{"code": "ls\n", "language": "sh"}]
     }
-    assert found.left_out == {"thinking": 1, "empty_message": 1}
+    assert found.left_out == {"thinking": 1, "bookkeeping": 1, "empty_message": 1}
+    assert found.drafts[-1]["parent_id"] is None
+
+
+@pytest.mark.parametrize(
+    ("step", "parent", "left_out"),
+    [
+        ("1", "/1", {}),
+        (1, "/1", {}),
+        ("0", "/0", {"bookkeeping": 1}),
+        *((step, None, {"bookkeeping": 1}) for step in (9, "-1", "second", None, True, "9" * 5_000)),
+    ],
+)
+def test_a_mistake_stands_under_the_message_that_made_it(
+    step: object, parent: str | None, left_out: dict[str, int]
+) -> None:
+    history = [
+        {"role": "human", "content": "Which pier is the oldest?"},
+        {"role": "Orchestrator (thought)", "content": "Next speaker WebSurfer"},
+    ]
+    value = {"history": history, "mistake_agent": "Orchestrator", "mistake_step": step}
+    found = read(NAME, json.dumps(value | {"mistake_reason": "It should have read on."}))
+    end = found.drafts[-1]
+    assert end["parent_id"] == (None if parent is None else f"{end['session_id']}{parent}")
+    assert found.left_out == left_out
+    assert parent is None or end["parent_id"] in column(found.drafts, "natural_id")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ('  File "count.py", line 1\n    n = 7,01\n        ^\nSyntaxError: no\n', "SyntaxError: no"),
+        (
+            "Traceback (most recent call last):\n"
+            "  File \"a.py\", line 2, in <module>\n    go()\nKeyError: 'pier'\n1 page read\nall done\n",
+            "KeyError: 'pier'",
+        ),
+        ("", "exit code 1"),
+    ],
+)
+def test_why_code_failed_is_its_exception_not_what_it_printed(said: str, reason: str) -> None:
+    answer = f"exitcode: 1 (execution failed)\nCode output: {said}"
+    history = [{"role": "user", "name": "Computer_terminal", "content": answer}]
+    [row] = read(NAME, json.dumps({"history": history, "question": ""})).drafts
+    assert (row["outcome"], row["failure_reason"]) == ("failure", reason)
 
 
 def test_faults_are_refused_alone() -> None:
@@ -134,13 +182,17 @@ def test_damage_loses_no_row(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "messages", "thoughts", "actions"), [("ag", 264, 0, 54), ("hc", 1_533, 802, 1)]
+    ("prefix", "messages", "left_out", "actions"),
+    [("ag", 264, {}, 54), ("hc", 1_533, {"thinking": 418, "bookkeeping": 321}, 1)],
 )
-def test_real_logs(real_data: Path, prefix: str, messages: int, thoughts: int, actions: int) -> None:
+def test_real_logs(
+    real_data: Path, prefix: str, messages: int, left_out: dict[str, int], actions: int
+) -> None:
     files = sorted((real_data / "formats" / "who_and_when").glob(f"{prefix}_*.json"))
     assert len(files) == 30
     kinds: Counter[object] = Counter()
-    said, left, ids = 0, 0, set()
+    left: Counter[str] = Counter()
+    said, ids = 0, set()
     for file in files:
         data = file.read_bytes()
         reader = detect(data[: IngestPolicy().sniff_bytes], file.name)
@@ -149,13 +201,15 @@ def test_real_logs(real_data: Path, prefix: str, messages: int, thoughts: int, a
         found = read(NAME, data)
         assert found.refusals == []
         kinds.update(column(found.drafts, "kind"))
-        left += found.left_out.get("thinking", 0)
+        left.update(found.left_out)
         said += sum('"step"' in str(d["metadata"]) for d in found.drafts)
         ids |= {d["natural_id"] for d in found.drafts}
         users = [d for d in found.drafts if d["role"] == "user"]
         assert len(users) == 1
         assert all(d["speaker"] for d in found.drafts if d["role"] in ("assistant", "tool"))
-    assert (kinds["action"], kinds["outcome"], left, said) == (actions, 30, thoughts, messages - thoughts)
+        assert found.drafts[-1]["parent_id"] in column(found.drafts, "natural_id")
+    assert (kinds["action"], kinds["outcome"], left) == (actions, 30, left_out)
+    assert said == messages - left.total()
     assert len(ids) == sum(kinds.values())
 
 

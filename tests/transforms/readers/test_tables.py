@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from tests.transforms.readers.reading import column, read
 from transforms.policy import IngestPolicy
+from transforms.readers.batch import Resumable
+from transforms.readers.registry import reader_named
 
 
 def test_csv_types_and_lines() -> None:
@@ -120,3 +122,45 @@ def test_damaged_parquet_is_one_refusal() -> None:
 def test_parquet_without_known_columns_refuses_every_row() -> None:
     found = read("slowwave-parquet", parquet(pl.DataFrame({"a": [1, 2]})))
     assert column(found.refusals, "reason") == ["no_content"] * 2
+
+
+ROWS = [(n, f'note {n},\n"said" é') for n in range(40)]
+
+
+def table(form: str) -> bytes:
+    out = io.BytesIO()
+    frame = pl.DataFrame(ROWS, schema=["id", "content"], orient="row")
+    if form == "parquet":
+        frame.write_parquet(out, row_group_size=7)
+    else:
+        frame.write_csv(out, include_bom=form == "csv with a mark")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("form", ["csv", "csv with a mark", "parquet", "parquet of conversations"])
+def test_reading_goes_on_at_every_point(form: str) -> None:
+    name = {"parquet": "slowwave-parquet", "parquet of conversations": "openai-messages"}.get(
+        form, "slowwave-csv"
+    )
+    data = table(form.removesuffix(" of conversations"))
+    if form.endswith("conversations"):
+        out = io.BytesIO()
+        said = [{"id": str(n), "messages": [{"role": "user", "content": text}]} for n, text in ROWS]
+        pl.DataFrame(said).write_parquet(out, row_group_size=7)
+        data = out.getvalue()
+    reader = reader_named(name)
+    assert isinstance(reader, Resumable)
+    policy = IngestPolicy(batch_rows=5, batch_bytes=1_600)
+    whole = pl.concat(batch.drafts for batch in reader.read(io.BytesIO(data), "f", policy))
+    assert whole.height == len(ROWS)
+    before, points = 0, 0
+    for batch in reader.read(io.BytesIO(data), "f", policy):
+        before += batch.drafts.height
+        if batch.point is None or before == len(ROWS):
+            continue
+        points += 1
+        stream = io.BytesIO(data)
+        stream.seek(batch.point.offset)
+        rest = pl.concat(b.drafts for b in reader.read_on(stream, "f", policy, batch.point))
+        assert rest.equals(whole[before:])
+    assert points > 3

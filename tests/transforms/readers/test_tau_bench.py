@@ -107,7 +107,7 @@ def test_simulations_of_the_second_version() -> None:
         ("sim-1/0", "assistant", None, None, "2026-02-03T10:00:00"),
         ("sim-1/1", "user", None, None, "2026-02-03T10:00:01"),
         ("sim-1/c1", "tool", "find", "failure", "2026-02-03T10:00:02"),
-        ("sim-1/c2", "tool", "toggle", None, "2026-02-03T10:00:04"),
+        ("sim-1/c2", "tool", "toggle", "success", "2026-02-03T10:00:04"),
         ("sim-1/reward", "evaluator", None, "failure", "2026-02-03T10:01:00"),
     ]
     assert column(found.drafts, "content")[2:4] == ["none", "on"]

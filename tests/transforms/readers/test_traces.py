@@ -369,6 +369,28 @@ def test_whose_a_span_is_comes_from_the_spans_around_it() -> None:
     ]
 
 
+def test_a_model_is_told_what_the_agent_around_it_was_told_to_be() -> None:
+    around = {"started_at": "2026-05-01T08:00:00Z", "ended_at": "2026-05-01T08:00:09Z", "session_id": "s"}
+    agent = Span("a", "t", "other", "agent", inputs=[SYSTEM, user("Which pier?")], **around)
+    step = Span("b", "t", "other", "step", parent_id="a", **around)
+    asked = model(1, [user("Which pier?")], [said("Pier 4.")], parent_id="b")
+    own = model(2, [Turn("system", "Count.", is_injected=True), user("2?")], [said("3.")], parent_id="b")
+    later = model(3, [user("Sure?")], [said("Sure.")], parent_id="b")
+    rows, left_out = rows_of([agent, step, asked, own, later])
+    assert [(row["role"], row["content"]) for row in rows] == [
+        ("system", "Be brief."),
+        ("user", "Which pier?"),
+        ("assistant", "Pier 4."),
+        ("system", "Count."),
+        ("user", "2?"),
+        ("assistant", "3."),
+        ("user", "Sure?"),
+        ("assistant", "Sure."),
+    ]
+    assert [row["is_injected"] for row in rows] == [True, None, None, True, None, None, None, None]
+    assert left_out == {"span": 2, "repeated": 1}
+
+
 def test_a_span_that_comes_twice_is_one() -> None:
     begun = model(0, [user("A")], (), ended_at=None)
     ended = Span("m0", "t", "llm", outputs=[said("B")], ended_at="2026-05-01T08:00:07Z")
