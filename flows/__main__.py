@@ -87,7 +87,11 @@ def _run(arguments: list[str], wants_json: bool) -> int:
 
 
 def _document(data: dict[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    """JSON; what a terminal would take for a command, or not show, is escaped: the values are the same."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return (
+        text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    )
 
 
 def _emit(text: str, exit_code: int) -> int:

@@ -24,11 +24,14 @@ def own(job: Job, episodes: pl.DataFrame, claimed: pl.Series) -> tuple[pl.DataFr
         episodes: Candidates.
         claimed: Ids that rows named themselves; whose they are is looked for in all buckets.
     """
+    is_known = job.lake.storage.read(CLAIMED) is not None
+    if claimed.is_empty() and not is_known:
+        return episodes, refusals(episodes.clear())
     is_claim = pl.col("episode_id").is_in(claimed.implode())
     named, others = episodes.filter(is_claim), episodes.filter(~is_claim)
     if named.height and not job.is_dry:
         job.lake.storage.write(CLAIMED, b"{}")
-    elif job.lake.storage.read(CLAIMED) is None:
+    elif not is_known:
         return episodes, refusals(named)
     held = [_held(job, claimed), _held(job, others["episode_id"], others["tenant_bucket"].unique().to_list())]
     # Of rows that come together one that is named by its source goes before one that names itself.

@@ -58,7 +58,9 @@ def _add_how(evaluate: argparse.ArgumentParser) -> None:
     evaluate.add_argument(
         "--out", metavar="DIR", help="folder for a page, the result as JSON, and every question as Parquet"
     )
-    evaluate.add_argument("--seed", metavar="N", type=not_negative, default=0, help="of the bootstrap (default 0)")
+    evaluate.add_argument(
+        "--seed", metavar="N", type=not_negative, default=0, help="of the bootstrap (default 0)"
+    )
     evaluate.add_argument(
         "--resamples", metavar="N", type=_resamples, default=2_000, help="of the bootstrap (default 2000)"
     )

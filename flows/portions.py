@@ -130,7 +130,7 @@ class Portion:
         What was derived of them stands until its own time; of an erased one nothing does.
         """
         rows = tables.scan(self.job.lake, FORGOTTEN, buckets=self.buckets).with_columns(owner_expr())
-        mine = rows.filter(pl.col("owner").is_not_null(), in_part(OWNER, *self.part))
+        mine = rows.filter(pl.col("owner").is_not_null(), in_part(OWNER, *self.part), self.mine)
         found = mine.select("episode_id", *SESSION).collect().unique("episode_id")
         if self.owners is not None:
             found = found.join(self.owners, on=OWNER, how="semi")

@@ -6,6 +6,8 @@ import contextvars
 import re
 import sys
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -17,6 +19,8 @@ UNKNOWN = "unknown"
 KEYS = ("time", "event", "task", "done", "total", "unit", "seconds", "per_second", "eta_seconds",
         "rss_bytes", "children", "children_rss_bytes")  # fmt: skip
 """Of a line, in order. ``event`` is start, progress, end, failed or stopped."""
+EACH = 20
+"""Tasks of one name that are told each; of more, a line every so many seconds."""
 Tell = Callable[[str, Meter], None]
 
 
@@ -94,6 +98,23 @@ class Ticking:
                         self._tell("progress", meter)
 
 
+class _Few:
+    """Which lines are written: of many short tasks of one name, as of a folder of files, not each its two."""
+
+    def __init__(self, every_seconds: float) -> None:
+        self._every = every_seconds
+        self._begun, self._last = Counter[str](), dict[str, float]()
+
+    def is_told(self, event: str, meter: Meter) -> bool:
+        now, name = time.monotonic(), meter.name
+        self._begun[name] += event == "start"
+        is_short = event in ("start", "end") and meter.seconds < self._every
+        if is_short and self._begun[name] > EACH and now - self._last[name] < self._every:
+            return False
+        self._last[name] = now
+        return True
+
+
 def lines(every_seconds: float, write: Callable[[str], object] | None = None) -> Ticking:
     """Progress as lines.
 
@@ -101,10 +122,11 @@ def lines(every_seconds: float, write: Callable[[str], object] | None = None) ->
         every_seconds: Between two lines of a task.
         write: Takes a line without its end; none: standard error.
     """
-    gauge = Gauge()
+    gauge, few = Gauge(), _Few(every_seconds)
     put = write or (lambda text: print(text, file=sys.stderr, flush=True))
 
     def tell(event: str, meter: Meter) -> None:
-        put(line_of(event, meter, gauge.read(), datetime.now(UTC)))
+        if few.is_told(event, meter):
+            put(line_of(event, meter, gauge.read(), datetime.now(UTC)))
 
     return Ticking(tell, every_seconds)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from flows.job import Job
@@ -15,7 +16,8 @@ from lake import tables
 from lake.data_files import bucket_of
 from lake.rights.subjects import salt, tenant_hash
 from lake.row_counts import row_counts
-from transforms.schemas import INSTANT, RETENTION_TIERS, Table
+from lake.vectors import whole_rows
+from transforms.schemas import INSTANT, RETENTION_TIERS, VECTORS, Table
 
 REWRITE_ROWS = 50_000
 """Rows of a partition read and written again at once, about: some 100 MB of vectors, made twice."""
@@ -167,9 +169,18 @@ def _rewrite(
 
 def _remaining(job: Job, table: Table, file: _File, match: Sequence[str]) -> pl.DataFrame:
     """What stays of a file, in its order: rows that are in order need no sorting to be written."""
-    rows = tables.scan(job.lake, table, files=[file.name]).collect()
     gone = file.hits.select(match).unique()
+    if table is VECTORS:
+        return _remaining_vectors(job, file, gone)
+    rows = tables.scan(job.lake, table, files=[file.name]).collect()
     return rows.join(gone, on=list(match), how="anti", maintain_order="left")
+
+
+def _remaining_vectors(job: Job, file: _File, gone: pl.DataFrame) -> pl.DataFrame:
+    """As ``_remaining``: the most bytes of a night, for a row in forty that goes; so none is decoded."""
+    names = tables.scan(job.lake, VECTORS, files=[file.name]).select(gone.columns).with_row_index("row")
+    stays = names.collect().join(gone, on=gone.columns, how="anti", maintain_order="left")
+    return whole_rows(job.lake, file.name, stays["row"].to_numpy().astype(np.int64))
 
 
 def counted(job: Job, table: Table, rows: pl.DataFrame) -> dict[str, Counts]:

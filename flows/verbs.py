@@ -76,7 +76,9 @@ def _opened(name: str, form: str, job: Job) -> Iterator[Source]:
 
 def told_skipped(name: str, why: str) -> None:
     """Say that a file was passed over, and why."""
-    print(f"slowwave: skipped {name}: {why}", file=sys.stderr)
+    from flows.present import plain
+
+    print(f"slowwave: skipped {plain(name)}: {why}".replace("\n", " "), file=sys.stderr)
 
 
 def ingest(options: argparse.Namespace) -> Output:

@@ -1,4 +1,4 @@
-"""Data files of an index table from batches that are made on the way; an error in making them stays itself."""
+"""Data files of an index table from batches made on the way; an error in making them stays itself."""
 
 from __future__ import annotations
 

@@ -108,5 +108,5 @@ def _load_table(url: str, expected_hash: str) -> dict[bytes, int]:
         raise ConfigError(f"the token table {file_name} cannot be read", REINSTALL) from error
     if hashlib.sha256(table).hexdigest() != expected_hash:
         raise ConfigError(f"the token table {file_name} is not the one tiktoken expects", REINSTALL)
-    rows = (line.split() for line in table.splitlines())
-    return {a2b_base64(token): int(rank) for token, rank in rows}
+    words = table.split()  # token, rank, token, rank: line by line this took twice as long
+    return dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))

@@ -19,8 +19,6 @@ from transforms.schemas import VECTORS
 
 _BATCH_ROWS = 8_192
 """Vectors decoded at once, about 1 KB each."""
-_SPARSE = 4
-"""With fewer than one row in so many wanted, these are taken on their own; more of them by decoding all."""
 
 
 def vectors_of(
@@ -75,14 +73,13 @@ def _with_vectors(lake: Lake, names: list[str], ends: NDArray[np.int64], found: 
         if high > low:
             path = f"{lake.table_uri(VECTORS)}/{name}"
             with wrapped(f"reading {path}"):
-                is_sparse = (high - low) * _SPARSE < end - begin
-                parts += _taken(path, rows[low:high] - begin, is_sparse=is_sparse)
+                parts += _taken(path, rows[low:high] - begin)
     return found.select("text_hash", vector=pl.concat(parts))
 
 
-def _taken(path: str, rows: NDArray[np.int64], *, is_sparse: bool) -> Iterator[pl.Series]:
-    """Vectors of rows of a file."""
-    plain = vectors_at(path, rows) if is_sparse else None
+def _taken(path: str, rows: NDArray[np.int64]) -> Iterator[pl.Series]:
+    """Vectors of rows of a file: as they lie, a fifth of the time of decoding even where all are wanted."""
+    plain = vectors_at(path, rows)
     if plain is not None:
         yield pl.Series("vector", plain.ravel()).reshape(plain.shape).arr.to_list()
         return
@@ -93,6 +90,30 @@ def _taken(path: str, rows: NDArray[np.int64], *, is_sparse: bool) -> Iterator[p
             if high > low:
                 yield pl.Series("vector", batch["vector"].take(pa.array(rows[low:high] - begin)))
             begin += batch.num_rows
+
+
+def whole_rows(lake: Lake, name: str, places: NDArray[np.int64] | None = None) -> pl.DataFrame:
+    """Rows of one data file of the table of vectors, in its order, as ``tables.scan`` gives them.
+
+    Args:
+        lake: Where.
+        name: As ``tables.data_files`` has it.
+        places: Numbers of the rows that are wanted, ascending; None is all.
+    """
+    rows = tables.scan(lake, VECTORS, files=[name])
+    path = f"{lake.table_uri(VECTORS)}/{name}"
+    told = rows.select(pl.exclude("vector")).collect() if lake.is_local else pl.DataFrame()
+    wanted = np.arange(told.height) if places is None else places
+    plain = None
+    if len(wanted):
+        with wrapped(f"reading {path}"):
+            plain = vectors_at(path, wanted)
+    if plain is None:  # on an object store, or of another shape
+        held = rows.collect()
+        return held if places is None else held[places]
+    vectors = pl.Series("vector", plain.ravel()).reshape(plain.shape).arr.to_list()
+    taken = told if places is None else told[places]
+    return taken.with_columns(vector=vectors).select(VECTORS.names)
 
 
 def _is_wanted(space: str, wanted: pl.Series) -> pl.Expr:

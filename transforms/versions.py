@@ -77,19 +77,18 @@ def contested(episodes: pl.DataFrame, held: pl.DataFrame, links: pl.DataFrame) -
         held: ``HELD`` of their ids.
         links: ``derived_id`` and ``source_id`` of lineage between versions.
     """
-    marked = episodes.select("episode_id", "content_hash").join(
-        _known(held), on="episode_id", how="left", maintain_order="left"
-    )
-    several = episodes.filter(episodes["episode_id"].is_duplicated()).select("episode_id", "content_hash")
-    twins = several.unique().filter(pl.col("episode_id").is_duplicated())["episode_id"].unique()
-    is_edited = (pl.col("content_hash") != pl.col("held_hash")).fill_null(False)
-    is_twin = pl.col("episode_id").is_in(twins.implode()) & pl.col("is_held").is_null()
-    has_versions = pl.col("episode_id").is_in(links["source_id"].unique().implode())
-    return marked.filter(is_edited | is_twin | has_versions).select("episode_id", "content_hash").unique()
-
-
-def _known(held: pl.DataFrame) -> pl.DataFrame:
-    return held.unique("episode_id").select("episode_id", held_hash="content_hash", is_held=pl.lit(True))
+    texts = episodes.select("episode_id", "content_hash")
+    known = held.select("episode_id", held_hash="content_hash")
+    is_edited = pl.col("content_hash") != pl.col("held_hash")
+    found = [texts.join(known, on="episode_id").filter(is_edited).select(texts.columns)]
+    repeated = texts.filter(texts["episode_id"].is_duplicated())
+    if repeated.height:
+        twins = repeated.unique().filter(pl.col("episode_id").is_duplicated())
+        found.append(twins.join(known, on="episode_id", how="anti"))
+    if links.height:
+        sources = links.select(episode_id="source_id")
+        found.append(texts.join(sources, on="episode_id", how="semi"))
+    return pl.concat(found).unique()
 
 
 def named(several: pl.DataFrame, links: pl.DataFrame) -> pl.Series:
@@ -122,10 +121,10 @@ def split(
     """
     several = contested(episodes, held, links)["episode_id"].unique()
     is_contested = episodes["episode_id"].is_in(several.implode())
-    plain = in_total_order(episodes.filter(~is_contested))
-    marked = plain.join(_known(held), on="episode_id", how="left", maintain_order="left")
-    is_fresh = pl.col("episode_id").is_first_distinct() & pl.col("is_held").is_null()
-    first = marked.filter(is_fresh).select(EPISODES.names)
+    # A frame of a commit is wide: it is not copied where nothing is to be told apart.
+    plain = in_total_order(episodes.filter(~is_contested) if several.len() else episodes)
+    is_held = plain["episode_id"].is_in(held["episode_id"].implode())
+    first = plain.filter(~is_held & plain["episode_id"].is_first_distinct()).select(EPISODES.names)
     rows = in_total_order(episodes.filter(is_contested))
     told = _Told(held, links, frozenset(refused), is_chosen)
     for at, row in enumerate(rows.select("episode_id", "content_hash", *_ORDER).iter_rows()):
@@ -136,8 +135,9 @@ def split(
     versions = edited.with_columns(episode_id=pl.Series([name for _, name in told.versions], dtype=pl.String))
     clashes = pl.concat([refusals(rows[told.twins], _TWINS), refusals(rows[told.older], _OLDER)])
     duplicates = episodes.height - fresh.height - versions.height - clashes.height
-    known = set(links.select("derived_id", "source_id").iter_rows())
-    lineage = _lineage(versions, [link for link in told.links if link not in known])
+    lineage = _lineage(versions, told.links).join(
+        links, on=["derived_id", "source_id"], how="anti", maintain_order="left"
+    )
     return Split(fresh, versions, edited["episode_id"], lineage, duplicates, clashes)
 
 
@@ -190,16 +190,26 @@ class _Told:
 
     def judge(self) -> None:
         """Decide on all of them."""
-        by_id = {row["episode_id"]: row for row in self.held.iter_rows(named=True)}
-        after, before = defaultdict[str, list[str]](list), set[str]()
-        for derived, source in self.known_links.select("derived_id", "source_id").iter_rows():
+        if not self.texts:
+            return
+        after = defaultdict[str, list[str]](list)
+        for derived, source in self._links_of(self.texts).iter_rows():
             after[source].append(derived)
-            before.add(source)
+        names = {version_id(name, one.content_hash) for name, texts in self.texts.items() for one in texts}
+        near = {*self.texts, *names, *(one for several in after.values() for one in several)}
+        # Only of these: a commit has a hundred thousand others.
+        rows = self.held.filter(pl.col("episode_id").is_in(list(near)))
+        by_id = {row["episode_id"]: row for row in rows.iter_rows(named=True)}
+        before = set(self._links_of(near)["source_id"])
         for name, texts in self.texts.items():
             members = sorted({one for one in after.get(name, ()) if one in by_id})
             # More than one only where a version between them was erased.
             heads = [one for one in members if one not in before] or members[-1:]
             _Family(self, name, by_id, before, heads).take(texts)
+
+    def _links_of(self, sources: Collection[str]) -> pl.DataFrame:
+        links = self.known_links.select("derived_id", "source_id")
+        return links.filter(pl.col("source_id").is_in(list(sources)))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A person whose words came in every format is erased: no byte of the lake names them; no key was ever in it."""
+"""A person whose words came in every format is erased: no byte of the lake names them, or holds a key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from flows.ingest import run_ingest
 from flows.nightly import run_nightly
 from lake.sources import open_sources
 from tests.flows.erasing import erase, holding
@@ -39,14 +38,17 @@ def _named(value: Any, key: str = "") -> Any:
         return {name: _named(one, name) for name, one in value.items()}
     if isinstance(value, list):
         return [_named(one, key) for one in value]
-    is_sentence = isinstance(value, str) and " " in value and not value.startswith(("{", "["))
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        try:
+            return json.dumps(_named(json.loads(value)))
+        except ValueError:
+            return value
+    is_sentence = isinstance(value, str) and " " in value
     is_time = key.lower().endswith(("time", "date", "_at", "dates")) or "date_time" in key
     return f"{value} {NAME} has {SECRET}." if is_sentence and not is_time else value
 
 
-@pytest.mark.parametrize("encrypted", [False])
-def test_a_person_of_every_format_is_erased_and_no_key_is_kept(tmp_path: Path, encrypted: bool) -> None:
-    del encrypted
+def test_a_person_of_every_format_is_erased_and_no_key_is_kept(tmp_path: Path) -> None:
     job = job_on(tmp_path / "lake")
     for name, (file_name, data) in samples().items():
         path = tmp_path / "in" / name / file_name
@@ -57,12 +59,15 @@ def test_a_person_of_every_format_is_erased_and_no_key_is_kept(tmp_path: Path, e
         for name in samples():
             yield from ((one, GIVEN) for one in open_sources(str(tmp_path / "in" / name), name))
 
-    run_nightly(job, sources())
-    assert holding(tmp_path / "lake", [SECRET, SECRET[8:40]]) == {}
+    run_ingest(job, sources())
     rows = content(job)
     named = rows.filter(rows["content"].str.contains(NAME))
-    assert len(set(named["source"])) >= len(samples()) - 4  # one is of numbers only, one of a table
+    # Two hold no JSON to plant in; rows of an export are of the format that they first came in.
+    unseen = {"slowwave-csv", "slowwave-parquet", "slowwave-export"}
+    assert set(samples()) - set(named["source"]) == unseen
     assert content(job, QUARANTINE)["raw"].str.contains(NAME).any()
+    run_nightly(job, ())
+    assert holding(tmp_path / "lake", [SECRET, SECRET[8:40]]) == {}
     tenants = rows.select("tenant_id", "user_id").unique().rows()
     later = replace(job, as_of=job.as_of + timedelta(days=1))
     for tenant, user in sorted(tenants):

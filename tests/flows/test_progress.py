@@ -437,3 +437,16 @@ def test_slugs_have_no_quotes_to_need() -> None:
         "task",
     ]
     assert slug("a b", "-") == "a-b"
+
+
+def test_many_short_tasks_of_one_name_are_not_told_each() -> None:
+    written: list[str] = []
+    progress = lines(1_000.0, written.append)
+    for n in range(500):
+        with progress.task("ingest", 10) as advance:
+            advance(10)
+        if n == 400:
+            with pytest.raises(ValueError, match="broken"), progress.task("ingest", 10):
+                raise ValueError("broken")
+    assert len(written) == 41
+    assert [line.split()[1] for line in written][-1] == "event=failed"

@@ -420,7 +420,9 @@ def test_how_near_unrelated_texts_come_is_measured_again_once_a_tenth_is_new(
     assert (third.background, third.measured_at_rows, third.appended_rows) == ({}, 6, 6)
 
 
-@pytest.mark.parametrize("fault", [TypeError("7 is no text"), ValueError("no such place"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "fault", [TypeError("7 is no text"), ValueError("no such place"), KeyboardInterrupt()]
+)
 def test_a_fault_in_making_rows_is_told_and_not_built_around(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
 ) -> None:

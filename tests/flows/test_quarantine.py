@@ -264,3 +264,38 @@ def test_a_row_is_still_of_whom_its_file_was_of(tmp_path: Path, monkeypatch: pyt
         ingest(job, path, defaults=Defaults("acme", "ana"), form="mem0-export")
     assert retry(job, Chosen(), Defaults("zenith", "ben")).landed == 1
     assert content(job).select("tenant_id", "user_id").rows() == [("acme", "ana")]
+
+
+def test_no_name_and_no_row_commands_the_terminal(tmp_path: Path, command: Command) -> None:
+    """Escapes, C1 commands and marks that turn what is read, in a file's name and in its rows."""
+    odd = "\x1b]0;owned\x07\x9b31m\u202e"
+    lake = str(tmp_path / "lake")
+    command("--lake", lake, "init")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write(folder / f"chat{odd}.jsonl", [row(1, event_at=NAIVE, speaker=odd), f'{{"content": "{odd}'])
+    (folder / f"unknown{odd}.bin").write_bytes(b"\x00\x01")
+    told = [
+        command("--lake", lake, "ingest", str(folder)),
+        command("--lake", lake, "quarantine", "list"),
+        command("--lake", lake, "--json", "quarantine", "list"),
+        command("--lake", lake, "quarantine", "retry", "--all", "--timezone", "UTC"),
+    ]
+    for one in told:
+        assert not set(one.out + one.err) & set(odd) - set("]0;owned31m"), one
+    assert any("\x9b" in shown["raw"] or "\x9b" in shown["source_file"] for shown in told[2].json["shown"])
+
+
+def test_the_list_is_shown_in_pages(tmp_path: Path, command: Command) -> None:
+    job = job_on(tmp_path / "lake")
+    ingest(job, write(tmp_path / "many.jsonl", [row(n, event_at=NAIVE) for n in range(7)]))
+
+    def lines(*more: str) -> list[int]:
+        told = command(
+            "--lake", str(tmp_path / "lake"), "--json", "quarantine", "list", "--limit", "3", *more
+        )
+        assert told.json["rows"] == 7
+        return [shown["source_line"] for shown in told.json["shown"]]
+
+    pages = [lines("--offset", str(n)) for n in (0, 3, 6, 9)]
+    assert pages == [[1, 2, 3], [4, 5, 6], [7], []]

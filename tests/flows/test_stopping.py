@@ -260,7 +260,8 @@ def test_with_json_the_last_word_is_json(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "remedy"), [("tune --traces t", ANEW), ("report health", ANEW), ("embed", RESUME)]
+    ("words", "remedy"),
+    [("tune --traces t --out o", ANEW), ("report health --out o", ANEW), ("embed", RESUME)],
 )
 def test_what_only_reads_has_nothing_to_go_on_from(
     words: str, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

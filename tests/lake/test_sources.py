@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
+import os
+import tempfile
 import zipfile
 from pathlib import Path
 
+import obstore
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -15,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.sources import open_sources
-from transforms.errors import InputError
+from transforms.errors import InputError, StorageError
 from transforms.policy import IngestPolicy
 
 LINES = b'{"content": "one"}\n{"content": "two"}\n'
@@ -158,3 +162,98 @@ def test_cut_packing_is_an_input_error(tmp_path: Path) -> None:
 def test_any_bytes_are_read_or_an_input_error(data: bytes, magic: bytes) -> None:
     with contextlib.suppress(InputError):
         contents("-", stdin=io.BytesIO(magic + data))
+
+
+def test_frames_that_zstd_passes_over_may_come_first(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl.zst").write_bytes(
+        b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size" + zstd(LINES)
+    )
+    assert contents(tmp_path / "x.jsonl.zst") == ["one", "two"]
+
+
+def test_a_zip_of_many_files_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its list of members is read once: for each of ten thousand it would take an hour."""
+    (tmp_path / "a.zip").write_bytes(zipped(**{f"{n}.jsonl": LINES for n in range(20)}))
+    opened: list[object] = []
+    real = zipfile.ZipFile.__init__
+
+    def init(archive: zipfile.ZipFile, *words: object) -> None:
+        opened.append(archive)
+        real(archive, *words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", init)
+    assert len(contents(tmp_path / "a.zip")) == 40
+    assert len(opened) == 1
+
+
+def test_a_file_that_went_or_is_denied_is_told_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.jsonl", "b.jsonl", "c.jsonl"):
+        (tmp_path / name).write_bytes(LINES)
+    skipped: list[tuple[str, str]] = []
+    sources = open_sources(str(tmp_path), on_skip=lambda *told: skipped.append(told))
+    assert next(sources).file_name == "a.jsonl"
+    (tmp_path / "b.jsonl").unlink()
+    assert [source.file_name for source in sources] == ["c.jsonl"]
+    assert skipped == [("b.jsonl", "cannot be read: No such file or directory")]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.jsonl").write_bytes(LINES)
+    real = os.scandir
+
+    def scandir(place: str | Path) -> object:
+        if str(place).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(place))
+        return real(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    skipped: list[tuple[str, str]] = []
+    assert len(names(tmp_path, on_skip=lambda *told: skipped.append(told))) == 1
+    assert skipped == [("closed", "cannot be looked into: Permission denied")]
+
+
+def test_a_store_that_is_away_ends_the_run_and_an_object_that_went_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(LINES)
+    sources = open_sources(f"file://{tmp_path}")
+    assert next(sources).file_name == "a.jsonl"
+    (tmp_path / "b.jsonl").unlink()
+    assert list(sources) == []
+
+    def away(*_: object) -> None:
+        raise obstore.exceptions.GenericError("no route to host")
+
+    monkeypatch.setattr(obstore, "open_reader", away)
+    with pytest.raises(StorageError, match="cannot be read"):
+        names(f"file://{tmp_path}")
+
+
+def test_standard_input_that_the_disk_does_not_hold_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "write", full)
+    with pytest.raises(StorageError, match="disk is full") as caught:
+        names("-", stdin=io.BytesIO(LINES))
+    assert "TMPDIR" in caught.value.remedy
+
+
+def test_a_disk_that_fails_on_the_way_is_an_input_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(io.FileIO):
+        def readinto(self, buffer: object) -> int:
+            if self.tell():
+                raise OSError(errno.EIO, "Input/output error")
+            return super().readinto(buffer)  # type: ignore[arg-type]
+
+    (tmp_path / "x.jsonl").write_bytes(LINES * 40_000)
+    [source] = open_sources(str(tmp_path / "x.jsonl"))
+    monkeypatch.setattr(io, "FileIO", Failing)
+    with pytest.raises(InputError, match="Input/output error"), source.open() as stream:
+        stream.read()

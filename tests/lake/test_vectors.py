@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from lake import tables
 from lake.lake import Lake, init_lake
 from lake.row_counts import row_counts
-from lake.vectors import vectors_of
+from lake.vectors import vectors_of, whole_rows
 from tests.lake.made import frame
 from transforms.schemas import VECTORS
 
@@ -81,3 +83,48 @@ def test_rows_of_files_are_told_without_reading_them(tmp_path: Path) -> None:
     assert sorted(counts.values()) == [1, 2]
     assert set(counts) == tables.data_files(lake, VECTORS)
     assert row_counts(init_lake(str(tmp_path / "empty"), 2), VECTORS) == {}
+
+
+def of_lengths(root: Path, lengths: list[int]) -> tuple[Lake, str]:
+    """A lake with one file of vectors of some lengths, and its name."""
+    lake = init_lake(str(root / "lake"), 2)
+    rows = [
+        {
+            "tenant_id": "t0",
+            "tenant_bucket": 0,
+            "text_hash": HASHES[n],
+            "model_key": "one",
+            "dimensions": length,
+            "vector": [float(n)] * length,
+        }
+        for n, length in enumerate(lengths)
+    ]
+    tables.append(lake, VECTORS, frame(VECTORS, rows))
+    return lake, next(iter(tables.data_files(lake, VECTORS)))
+
+
+@pytest.mark.parametrize("lengths", [[3] * 7, [3, 2, 3, 3, 2, 3, 3]])
+@pytest.mark.parametrize("places", [None, [0, 2, 3, 6], [4], []])
+def test_rows_of_a_file_are_those_of_a_plain_read(
+    tmp_path: Path, lengths: list[int], places: list[int] | None
+) -> None:
+    lake, name = of_lengths(tmp_path, lengths)
+    every = tables.scan(lake, VECTORS, files=[name]).collect()
+    found = whole_rows(lake, name, None if places is None else np.array(places, np.int64))
+    assert found.equals(every if places is None else every[places])
+    assert found.schema == every.schema
+
+
+def test_vectors_of_one_length_are_never_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, _ = of_lengths(tmp_path, [3] * 7)
+    monkeypatch.setattr("lake.vectors.pq.ParquetFile", None)  # what would decode them
+    found = vectors_of(lake, [0], "one", pl.DataFrame({"text_hash": HASHES}))
+    assert found.sort("text_hash")["vector"].to_list() == [[float(n)] * 3 for n in range(7)]
+
+
+def test_no_statistics_are_kept_of_the_numbers_of_vectors(tmp_path: Path) -> None:
+    lake, name = of_lengths(tmp_path, [3] * 7)
+    group = pq.read_metadata(f"{lake.table_uri(VECTORS)}/{name}").row_group(0)
+    told = {one.path_in_schema: one.is_stats_set for one in map(group.column, range(group.num_columns))}
+    assert not told.pop("vector.list.element")
+    assert all(told.values())

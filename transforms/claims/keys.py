@@ -43,8 +43,8 @@ _LAST_CASED = 0x1_FFFF
 @cache
 def fold_pairs() -> dict[str, str]:
     """Lower-case characters whose case-folded form is another one, as ``ß`` and ``ss``."""
-    low = {c for point in range(_LAST_CASED + 1) for c in chr(point).lower()}
-    return {c: c.casefold() for c in sorted(low) if c.casefold() != c}
+    low = set("".join(map(chr, range(_LAST_CASED + 1))).lower())
+    return dict(sorted((c, folded) for c in low if (folded := c.casefold()) != c))
 
 
 def key_expr(text: pl.Expr) -> pl.Expr:

@@ -84,9 +84,9 @@ class _Tree:
         self._metadata = {"title": conversation.get("title"), "account_id": account}
         path = _path(nodes, conversation.get("current_node"))
         on_path = set(path)
-        spoken = [k for k, n in nodes.items() if not isinstance(n, dict) or n.get("message") is not None]
+        spoken = {k for k, n in nodes.items() if not isinstance(n, dict) or n.get("message") is not None}
         self._collector.leave_out("abandoned_branch", sum(k not in on_path for k in spoken))
-        self._read_path([(k, nodes[k]) for k in path if k in set(spoken)])
+        self._read_path([(k, nodes[k]) for k in path if k in spoken])
 
     def _read_path(self, nodes: list[tuple[str, object]]) -> None:
         messages: list[tuple[Message, int]] = []

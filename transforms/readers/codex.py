@@ -40,12 +40,12 @@ class CodexJsonl:
     def matches(self, head: bytes, file_name: str) -> bool:
         """Lines of type and payload as Codex names them, or bare items after a line about the session."""
         records = json_lines(head)
-        if any(r.get("type") in _LINE_TYPES and isinstance(r.get("payload"), dict) for r in records):
+        if any(_type(r) in _LINE_TYPES and isinstance(r.get("payload"), dict) for r in records):
             return True
         if any(r.get("type") == "thread.started" and "thread_id" in r for r in records):
             return True
         if records and set(records[0]) >= _META_KEYS and "type" not in records[0]:
-            return any("record_type" in r or r.get("type") in _BARE_TYPES for r in records[1:])
+            return any("record_type" in r or _type(r) in _BARE_TYPES for r in records[1:])
         return not records and top_keys(head) >= {"timestamp", "type", "payload"}
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
@@ -65,6 +65,11 @@ class CodexJsonl:
                 yield from collector.flush()
         session.finish()
         yield from collector.flush()
+
+
+def _type(record: Mapping[str, object]) -> str | None:
+    kind = record.get("type")
+    return kind if isinstance(kind, str) else None
 
 
 class _Session:

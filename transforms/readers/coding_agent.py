@@ -49,7 +49,8 @@ class CodingAgentJsonl:
         records = json_lines(head)
         if records:
             return any(
-                "loglines" in record or ("type" in record and _SESSION_KEYS & set(record)) for record in records
+                "loglines" in record or ("type" in record and _SESSION_KEYS & set(record))
+                for record in records
             )
         keys = top_keys(head)
         return "loglines" in keys or ("type" in keys and bool(_SESSION_KEYS & keys))

@@ -184,7 +184,7 @@ def result_of(part: Mapping[str, object]) -> Result:
         or part.get("isError") is True
         or status in _FAILED_STATUS
         or form in _ERROR_FORMS
-        or part.get("type") in _ERROR_FORMS
+        or str(part.get("type")) in _ERROR_FORMS
     )
     said = part.get("is_error") is False or part.get("isError") is False or status in _SUCCESS_STATUS
     call_id, name = _first(part, _CALL_ID_KEYS), _first(part, _NAME_KEYS)

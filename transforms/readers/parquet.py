@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from transforms.readers.frames import frame_batch
 from transforms.readers.lines import START, Point
 from transforms.readers.sniff import PARQUET_MAGIC, column_names
 from transforms.schemas import DRAFTS
+
+_BUFFER_BYTES = 1 << 20
+"""Of each column: without it a whole column of a row group is held, which has a million rows."""
 
 
 class UnreadableParquetError(ValueError):
@@ -33,7 +36,7 @@ def parquet_frames(stream: BinaryIO, policy: IngestPolicy, skip: int = 0) -> Ite
     if not stream.seekable():
         stream = io.BytesIO(stream.read())
     try:
-        with pq.ParquetFile(stream) as file:
+        with pq.ParquetFile(stream, buffer_size=_BUFFER_BYTES) as file:
             sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             first = 0
             while first < len(sizes) and skip >= sizes[first]:
@@ -42,12 +45,36 @@ def parquet_frames(stream: BinaryIO, policy: IngestPolicy, skip: int = 0) -> Ite
             for batch in file.iter_batches(batch_size=policy.batch_rows, row_groups=groups):
                 rest = batch.slice(min(skip, batch.num_rows))
                 skip -= batch.num_rows - rest.num_rows
-                frame = pl.from_arrow(pa.table(rest) if not isinstance(rest, pa.Table) else rest)
+                frame = pl.from_arrow(pa.table(_readable(rest)))
                 if isinstance(frame, pl.DataFrame) and frame.height:
                     yield frame
     # A name of a column that is no UTF-8 is a ValueError of its own.
     except (pa.ArrowException, OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UnreadableParquetError(f"the Parquet file cannot be read ({type(error).__name__})") from error
+
+
+def _readable(rows: Any) -> Any:
+    """Rows whose text is text: bytes that are none are replaced, as those of other formats are.
+
+    Text in lists or structs is left: where it is damaged, the rows are refused.
+
+    Raises:
+        ArrowInvalid: They are damaged otherwise.
+    """
+    import pyarrow as pa
+
+    try:
+        rows.validate(full=True)
+    except pa.ArrowInvalid:
+        columns = [
+            pa.array([v and v.decode("utf-8", "replace") for v in column.cast(pa.large_binary()).to_pylist()])
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+            else column
+            for column in rows.columns
+        ]
+        rows = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+        rows.validate(full=True)
+    return rows
 
 
 def unreadable(error: UnreadableParquetError, file_name: str, number: int) -> Batch:

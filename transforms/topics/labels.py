@@ -103,6 +103,8 @@ def _distinct(found: list[str], held: list[int], count: int) -> list[str]:
     kept: list[str] = []
     shares: list[int] = []
     for term, share in zip(found, held, strict=True):
+        if len(kept) >= count and not any(map(_is_han, kept[:count])):
+            break  # no term to come changes those
         at = next(
             (i for i, before in enumerate(kept) if _goes_on(before, term) and share * 2 > shares[i]), None
         )

@@ -25,7 +25,9 @@ _MOST_BYTES = 200_000
 def samples() -> dict[str, tuple[str, bytes]]:
     """Name and bytes of a source of each reader, from the samples of the repository."""
     found: dict[str, tuple[str, bytes]] = {}
-    for name, file_name, data in _sources(REPOSITORY / "samples" / "formats", REPOSITORY / "samples" / "data"):
+    for name, file_name, data in _sources(
+        REPOSITORY / "samples" / "formats", REPOSITORY / "samples" / "data"
+    ):
         found.setdefault(name, (file_name, data))
     return found
 

@@ -149,6 +149,24 @@ def test_turns_taken_back_take_their_calls_along() -> None:
     assert column(late.drafts, "content") == ["turn 0", "turn 1", "turn 2", ""]  # gone out before
 
 
+@pytest.mark.parametrize("broken", ["null", '{"type": "response_item", "payload": {"role": "user"}}'])
+def test_what_stands_before_a_line_that_cannot_be_read_is_not_taken_back(broken: str) -> None:
+    """It may have been the request that is meant."""
+    back = line("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    said = lines(line("session_meta", META), line("response_item", message("user", "first")))
+    found = read(NAME, said + broken + "\n" + lines(back))
+    assert column(found.drafts, "content") == ["first"]
+    assert column(found.refusals, "source_line") == [3]
+
+
+def test_a_request_without_words_is_taken_back_as_one() -> None:
+    back = line("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    image = {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": "data:"}]}
+    said = [line("response_item", one) for one in (message("user", "first"), image)]
+    found = read(NAME, lines(line("session_meta", META), *said, back))
+    assert column(found.drafts, "content") == ["first"]
+
+
 def test_several_sessions_and_a_fork() -> None:
     fork = {**META, "id": "f", "forked_from_id": "s"}
     source = lines(

@@ -171,7 +171,39 @@ def test_one_broken_record_in_the_middle_is_refused_alone(name: str) -> None:
 
 def test_what_readers_offer_is_what_the_protocols_ask() -> None:
     """A misspelt method would silently make a reader none of them."""
+    offered = {
+        "read_on": Resumable,
+        "with_companions": Accompanied,
+        "owned_by": Owned,
+        "told_by": NameReading,
+    }
     for reader in READERS:
-        for protocol, method in ((Resumable, "read_on"), (Accompanied, "with_companions"), (Owned, "owned_by"),
-                                 (NameReading, "told_by")):  # fmt: skip
+        for method, protocol in offered.items():
             assert isinstance(reader, protocol) == hasattr(reader, method)
+
+
+@pytest.mark.parametrize("kind", [[], {}, [[]], 7, True, None])
+def test_a_type_that_is_no_text_is_nobodys_mark(kind: object) -> None:
+    """All readers are asked about every file: one that raises would take it from the others."""
+    record = {"type": kind, "payload": {"type": kind}, "sessionId": "s", "messages": [{"type": kind}]}
+    meta = {"id": "s", "timestamp": "2026-06-01T10:00:00Z", "instructions": None, "git": None}
+    for documents in ([record, record], [meta, record, record]):
+        for is_lines in (True, False):
+            detect(as_bytes(documents if is_lines else documents[:1], is_lines=is_lines), "source")
+
+
+@pytest.mark.parametrize("name", ["slowwave-parquet", "slowwave-export", "openai-messages"])
+def test_bytes_of_parquet_that_are_no_text_cost_no_row_and_raise_nothing(name: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    good = b"Berth three"
+    texts = pa.array([good, b"Berth \xff\xfe", None, good]).cast(pa.binary())
+    bad = pa.StringArray.from_buffers(4, texts.buffers()[1], texts.buffers()[2], texts.buffers()[0])
+    at = pa.array(["2026-06-01T10:00:00Z"] * 4)
+    file = io.BytesIO()
+    pq.write_table(pa.table({"content": bad, "event_at": at, "id": pa.array(["a", "b", "c", "d"])}), file)
+    done = read(name, file.getvalue())
+    assert done.rows_in == 4
+    if name == "slowwave-parquet":
+        assert [row["content"] for row in done.drafts] == ["Berth three", "Berth \ufffd\ufffd", "Berth three"]

@@ -130,6 +130,17 @@ def test_chatgpt_follows_the_current_branch() -> None:
     assert found.drafts[1]["event_at"] == "2023-11-14T22:13:20.500000+00:00"
 
 
+@pytest.mark.parametrize("parent", [None, True, "nowhere"])
+def test_a_lost_link_of_chatgpt_abandons_nothing_that_was_said_before(parent: object) -> None:
+    """The node above still names its child: what stands before it is no abandoned branch."""
+    nodes = {**TREE["mapping"]}  # type: ignore[dict-item]
+    above = {**nodes["a"], "children": ["b", "d"]}
+    broken = {**TREE, "mapping": {**nodes, "a": above, "d": {**nodes["d"], "parent": parent}}}
+    found = read("chatgpt-export", json.dumps([broken]))
+    assert {"m-s", "m-a", "m-f"} <= set(column(found.drafts, "natural_id"))
+    assert found.left_out == {"abandoned_branch": 1}
+
+
 def test_chatgpt_cycles_and_missing_current_node_end() -> None:
     loop = {
         "mapping": {"a": node("a", "b", "user", "x"), "b": node("b", "a", "user", "y")},
