@@ -105,7 +105,7 @@ def whole_rows(lake: Lake, name: str, places: NDArray[np.int64] | None = None) -
     told = rows.select(pl.exclude("vector")).collect() if lake.is_local else pl.DataFrame()
     wanted = np.arange(told.height) if places is None else places
     plain = None
-    if len(wanted):
+    if lake.is_local and len(wanted):
         with wrapped(f"reading {path}"):
             plain = vectors_at(path, wanted)
     if plain is None:  # on an object store, or of another shape

@@ -93,7 +93,7 @@ def folder_of_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [("data-engineers.md", 5), ("facts.md", 1), ("skills.md", 1), ("summaries.md", 2), ("topics.md", 2)],
+    [("data-engineers.md", 4), ("facts.md", 1), ("skills.md", 1), ("summaries.md", 2), ("topics.md", 2)],
 )
 def test_pages_about_the_demo(
     page: str, least: int, folder_of_demo: Path, monkeypatch: pytest.MonkeyPatch

@@ -109,13 +109,13 @@ def test_the_fresh_tail_heeds_a_period_at_once(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     old = (now - 40 * DAY).isoformat()
     landing.append(lake, [row(1, "the harbour key is under the mat", event_at=old)])
-    landing.append(lake, [row(2, "the harbour key is under the pot", event_at=old, user_id="ben")])
+    landing.append(lake, [row(2, "Jonas keeps another harbour key in his boat", event_at=old, user_id="ben")])
     reader = Recall(lake, embedder=job_on(tmp_path / "lake").embedder)
     search = {"tenant": "acme", "tenant_wide": True}
     assert len(reader.search("harbour key", **search)) == 2  # type: ignore[arg-type]
     standing.save(lake, Standing(ANA, period_seconds=30 * 86_400))
     assert [found.text for found in reader.search("harbour key", **search)] == [  # type: ignore[arg-type]
-        "the harbour key is under the pot"
+        "Jonas keeps another harbour key in his boat"
     ]
     assert reader.search("harbour key", tenant="acme", user="ana") == []
     standing.save(lake, Standing(ANA))

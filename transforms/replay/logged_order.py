@@ -17,8 +17,9 @@ def is_newest_first(calls: Calls) -> NDArray[np.bool_]:
     Such an answer is the newest of what is shown, then the newest of the rest; one by score is the best of
     what is shown, then the best of the rest (``transforms.diversity``). So the rows of the first fall in
     time, those of the second in score, with one step up at most, behind those that were returned; a context
-    has none. Where both hold (a few rows), a call of route recency counts as by time, one of route temporal
-    as by score.
+    has none. A search by time that lacked rows to show, so that the rest made up among the returned, goes for
+    one by score. Where both hold (a few rows), a call of route recency counts as by time, one of route
+    temporal as by score.
 
     Returns:
         bool (calls).
