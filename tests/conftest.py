@@ -20,6 +20,9 @@ hypothesis.settings.register_profile("slowwave", deadline=None, derandomize=True
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "slowwave"))
 
+# pytest-xdist tells its workers how wide a terminal is, and some shells do: tables are as wide as in a file.
+os.environ.pop("COLUMNS", None)
+
 # What a shell starts in the background ignores Ctrl-C, and so would every process that a test sends one to.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -173,9 +173,11 @@ import subprocess, sys, time
 from flows.stopping import stoppable
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 with stoppable(lambda stopped: print(stopped.message, file=sys.stderr, flush=True), grace_seconds={grace}):
-    print(child.pid, flush=True)
+    said = [str(child.pid)]
     while True:
         try:
+            while said:  # inside, for the signal comes as soon as it is read
+                print(said.pop(), flush=True)
             time.sleep(60)
         except KeyboardInterrupt:  # as a library that swallows it
             print("swallowed", flush=True)
