@@ -49,7 +49,8 @@ Nothing is a duplicate, as no file tells a row twice; rows told again inside a t
 
 NOTES = """\
 Of every file rows were read beside the source, three at least (the first, a tool call or else one from the
-middle, the last), for speaker, text, time, joined calls, outcome, parent and session.
+middle, the last), for speaker, text, time, joined calls, outcome, parent and session; of some ten that are
+variants of one recording (`wrap_openai`, `doGenerate`, embeddings) only what `--explain` shows.
 
 - `daaain_edge_cases.jsonl` is made of damaged lines on purpose; the six quarantined are those.
 - `nemo_relay_atif_v1.7_real_redacted.json` has `<redacted>` where its times were. `--event-at` is for rows
