@@ -16,6 +16,7 @@ from transforms.readers.accounts import exported
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.blocks import Result, ending_of
 from transforms.readers.chatgpt_message import Message, message_of
+from transforms.readers.each_record import batches
 from transforms.readers.lines import START, Point
 from transforms.readers.parts import metadata_of
 from transforms.readers.sniff import json_lines, top_keys
@@ -46,17 +47,11 @@ class ChatgptExport:
         """As ``batch.Resumable``: of the conversations before the point only the accounts are read."""
         collector = Collector(file_name, policy)
         with exported(stream, policy, lambda value: value.get("user_id"), point) as export:
-            for number, value, raw in export.records:
-                try:
-                    if isinstance(value, JsonFault):
-                        raise value
-                    _Tree(collector, policy, number, names_user=export.names_user).read(value)
-                except JsonFault as fault:
-                    collector.refuse(fault, raw, number)
-                collector.reached(export.point)
-                if collector.is_full:
-                    yield from collector.flush()
-            yield from collector.flush()
+
+            def read_one(record: dict[str, object], number: int, raw: object) -> None:
+                _Tree(collector, policy, number, names_user=export.names_user).read(record)
+
+            yield from batches(collector, export.records, read_one, lambda: export.point)
 
 
 class _Tree:

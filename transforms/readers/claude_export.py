@@ -9,6 +9,7 @@ from transforms.policy import IngestPolicy
 from transforms.readers.accounts import exported
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.blocks import Blocks, Call, Result, action_fields, blocks_of, result_fields
+from transforms.readers.each_record import batches
 from transforms.readers.lines import START, Point
 from transforms.readers.parts import metadata_of
 from transforms.readers.sniff import json_lines, top_keys
@@ -41,17 +42,11 @@ class ClaudeExport:
         """As ``batch.Resumable``: of the conversations before the point only the accounts are read."""
         collector = Collector(file_name, policy)
         with exported(stream, policy, _account, point) as export:
-            for number, value, raw in export.records:
-                try:
-                    if isinstance(value, JsonFault):
-                        raise value
-                    _Chat(collector, policy, number, names_user=export.names_user).read(value)
-                except JsonFault as fault:
-                    collector.refuse(fault, raw, number)
-                collector.reached(export.point)
-                if collector.is_full:
-                    yield from collector.flush()
-            yield from collector.flush()
+
+            def read_one(record: dict[str, object], number: int, raw: object) -> None:
+                _Chat(collector, policy, number, names_user=export.names_user).read(record)
+
+            yield from batches(collector, export.records, read_one, lambda: export.point)
 
 
 def _account(conversation: Mapping[str, object]) -> object:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.lines import START, Point
-from transforms.readers.records import json_records
+from transforms.readers.records import Record, json_records
 from transforms.readers.text import JsonFault
 
 ReadRecord = Callable[[dict[str, object], int, object], None]
@@ -40,14 +40,34 @@ class EachRecord(ABC):
         collector = Collector(file_name, policy)
         read_one = self.begin(collector, file_name, policy)
         records = json_records(stream, policy, self.wrapper, start=point)
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
+        return batches(collector, records, read_one, lambda: records.point)
+
+
+def batches(
+    collector: Collector,
+    records: Iterable[Record],
+    read_one: ReadRecord,
+    point: Callable[[], Point | None],
+    salvage: Callable[[JsonFault, object, int], object] = lambda fault, raw, number: raw,
+) -> Iterator[Batch]:
+    """Batches of records, of which one that cannot be read is refused alone.
+
+    Args:
+        collector: That ``read_one`` drafts into.
+        records: In the order of the source.
+        read_one: Reads one of them.
+        point: Behind the record that was given out last, where a reader can go on; None: nowhere.
+        salvage: What a refusal quotes of a record that is none: its fault, it, its line or item.
+    """
+    for number, value, raw in records:
+        try:
+            if isinstance(value, JsonFault):
+                collector.refuse(value, salvage(value, raw, number), number)
+            else:
                 read_one(value, number, raw)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(records.point)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+        except JsonFault as fault:
+            collector.refuse(fault, raw, number)
+        collector.reached(point())
+        if collector.is_full:
+            yield from collector.flush()
+    yield from collector.flush()

@@ -9,6 +9,7 @@ from typing import BinaryIO
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.broken_lists import BROKEN, BrokenLists, named_object
+from transforms.readers.each_record import batches
 from transforms.readers.lines import START, Point
 from transforms.readers.memory_store import (
     Memory,
@@ -63,17 +64,17 @@ class Mem0Export:
         collector = Collector(file_name, policy)
         memories = _Memories(collector)
         records = json_records(stream, policy, wrapper="results", start=point)
-        for number, value, raw in records:
-            try:
-                if isinstance(value, JsonFault):
-                    collector.refuse(value, memories.salvage(value, raw, number), number)
-                else:
-                    memories.read(value, number)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(None if memories.history else records.point)
-            if collector.is_full:
-                yield from collector.flush()
+
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
+            memories.read(record, number)
+
+        yield from batches(
+            collector,
+            records,
+            read_one,
+            lambda: None if memories.history else records.point,
+            memories.salvage,
+        )
         memories.finish()
         yield from collector.flush()
 

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.broken_lists import BROKEN, BrokenLists, named_text
+from transforms.readers.each_record import batches
 from transforms.readers.lines import START, Point
 from transforms.readers.memory_store import (
     Memory,
@@ -63,19 +64,14 @@ class ZepExport:
         """See ``Resumable``: every record stands for itself."""
         collector = Collector(file_name, policy)
         records = json_records(stream, policy, start=point)
-        for number, value, raw in records:
-            record = _Record(collector, number)
-            try:
-                if isinstance(value, JsonFault):
-                    collector.refuse(value, record.salvage(value, raw), number)
-                else:
-                    record.read(value)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            collector.reached(records.point)
-            if collector.is_full:
-                yield from collector.flush()
-        yield from collector.flush()
+
+        def read_one(record: dict[str, object], number: int, raw: object) -> None:
+            _Record(collector, number).read(record)
+
+        def salvage(fault: JsonFault, raw: object, number: int) -> object:
+            return _Record(collector, number).salvage(fault, raw)
+
+        return batches(collector, records, read_one, lambda: records.point, salvage)
 
 
 class _Record:
