@@ -61,8 +61,7 @@ def run(emit: Emit, folder: Path, rows: int) -> None:
             found, plain = told["read"], told["plain"]
             emit(
                 {
-                    "format": source.reader.name,
-                    "file": path.relative_to(SAMPLES).as_posix(),
+                    "name": f"formats.{source.reader.name}, {path.relative_to(SAMPLES).as_posix()}",
                     "shape": shape,
                     "copies": count,
                     **found,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ GROUPS = {
     "peers": "slowwave, mem0 and LangGraph's SQLite store: bulk add without a model call, and search",
     "soak": "A hundred small nights in a row",
     "billion": "A billion episodes: log and scans are real, the rows repeat",
+    "formats": "Reading each format, beside the fastest plain parser of it (its CPU seconds: `times_plain`)",
     "replay": "Replay of 1,000 policies on logged calls, beside a loop over policies in Polars",
     "reconcile": "Claims to facts, beside a plain Python loop and pandas; near objects",
 }
@@ -69,7 +71,7 @@ def report() -> str:
     parts = [HEAD.format(**last, packages=packages)]
     for group, title in GROUPS.items():
         parts.append(f"## {title}\n\n| what | rows | figures | load |\n|---|--:|---|--:|")
-        held = [record for (name, _), record in records.items() if name.split(".")[0] == group]
+        held = [record for (name, _), record in records.items() if re.split("[. ]", name)[0] == group]
         parts += [_line(record) for record in sorted(held, key=lambda r: r["rows"])]
         parts.append("")
     return "\n".join(parts)
