@@ -1,4 +1,4 @@
-"""An encrypted lake: refused rows land sealed once they have what they lacked, an edit replaces a sealed text."""
+"""An encrypted lake: refused rows land sealed once they have what they lacked, edits replace sealed text."""
 
 from __future__ import annotations
 
