@@ -51,7 +51,8 @@ def measure_embed(folder: Path, rows: int, emit: Emit) -> None:
         told = _run(folder, flags)
         seconds[name] = told["seconds"]
         cold = round(seconds["one"] / (told["seconds"] + told["start_seconds"]), 2)
-        emit({"name": f"workers.embed, {name}", **told, "speed_up": round(seconds["one"] / told["seconds"], 2), "cold": cold})
+        speed_up = round(seconds["one"] / told["seconds"], 2)
+        emit({"name": f"workers.embed, {name}", **told, "speed_up": speed_up, "cold": cold})
 
 
 def _run(folder: Path, flags: tuple[str, ...]) -> dict[str, Any]:
