@@ -137,7 +137,7 @@ def test_where_nobody_said_what_was_used_the_users_word_is_taken(tmp_path: Path)
 def test_where_nobody_said_anything_the_answer_is_read(lake: Lake) -> None:
     silent(lake, 2)
     for number in range(2):
-        answer = f"they are of the harbour, numbers {' '.join(map(str, range(12)))}"
+        answer = f"they are: {' '.join(note['content'] for note in notes())}"
         told = {"content": answer, "role": "assistant", "session_id": f"s{number}", "event_at": later(1)}
         say(lake, told)
     publish_now(lake)
