@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,28 +23,13 @@ from flows.watch import Drop
 from lake.lake import init_lake
 from tests.flows.dripping import begun, call, killed, told, until
 from tests.flows.dying import living
+from tests.flows.kept_progress import Kept
 from tests.flows.lakes import content, environment, ingest, job_on, row, what_is_held, write
 from transforms.policy import IngestPolicy, Policy
 from transforms.schemas import QUARANTINE
 
 SMALL = Policy(ingest=IngestPolicy(batch_rows=5, batch_bytes=20_000, commit_rows=10))
 ROWS = 40
-
-
-class Kept:
-    """Progress of which the tasks are kept."""
-
-    def __init__(self) -> None:
-        self.meters: list[Meter] = []
-
-    def task(
-        self, name: str, total: int | None, unit: str = "rows"
-    ) -> AbstractContextManager[Callable[[int], None]]:
-        return counted(name, total, unit, self._told)
-
-    def _told(self, event: str, meter: Meter) -> None:
-        if event == "start":
-            self.meters.append(meter)
 
 
 def conversations(count: int) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,31 +19,15 @@ from flows.ingest import run_ingest
 from flows.ingest_progress import RECEIVED, received
 from flows.job import Job
 from flows.notes import Note, Notes
-from flows.progress_meter import Meter, counted
 from lake.sources import open_sources
 from tests.flows.dying import living
+from tests.flows.kept_progress import Kept
 from tests.flows.lakes import job_on, row, what_is_held
 from transforms.policy import IngestPolicy, Policy
 from transforms.validate import Defaults
 
 COUNT = 60
 SMALL = Policy(ingest=IngestPolicy(batch_rows=5, batch_bytes=8_000, commit_rows=10))
-
-
-class Kept:
-    """Progress of which the tasks are kept."""
-
-    def __init__(self) -> None:
-        self.meters: list[Meter] = []
-
-    def task(
-        self, name: str, total: int | None, unit: str = "rows"
-    ) -> AbstractContextManager[Callable[[int], None]]:
-        return counted(name, total, unit, self._told)
-
-    def _told(self, event: str, meter: Meter) -> None:
-        if event == "start":
-            self.meters.append(meter)
 
 
 @contextmanager

@@ -45,11 +45,14 @@ def say(lake: Lake, *rows: Mapping[str, Any]) -> list[str]:
     return receipt.landed
 
 
+def own_words(number: int) -> str:
+    """Words that no other row has: no date, which is embedded with them, makes two rows near-duplicates."""
+    return " ".join(f"{word}{number}" for word in ("pier", "lamp", "rope", "tern"))
+
+
 def notes(count: int = 12) -> list[dict[str, Any]]:
-    """Rows that no time of day, which is embedded with them, makes near-duplicates of each other."""
-    own = [" ".join(f"{word}{i}" for word in ("pier", "lamp", "rope", "tern")) for i in range(count)]
     return [
-        {"content": f"the violin of harbour number {i}, {own[i]}", "session_id": f"s{i % 2}"}
+        {"content": f"the violin of harbour number {i}, {own_words(i)}", "session_id": f"s{i % 2}"}
         for i in range(count)
     ]
 
