@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
@@ -29,6 +30,10 @@ class EachRecord(ABC):
     def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
         """What reads the records of one source into a collector."""
 
+    def salvage(self, collector: Collector, fault: JsonFault, raw: object, number: int) -> object:
+        """What a refusal quotes of a record that is none, once what is whole of it was drafted; here all."""
+        return raw
+
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the line, or the item of a JSON document."""
         return self.read_on(stream, file_name, policy, START)
@@ -40,7 +45,7 @@ class EachRecord(ABC):
         collector = Collector(file_name, policy)
         read_one = self.begin(collector, file_name, policy)
         records = json_records(stream, policy, self.wrapper, start=point)
-        return batches(collector, records, read_one, lambda: records.point)
+        return batches(collector, records, read_one, lambda: records.point, partial(self.salvage, collector))
 
 
 def batches(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from collections.abc import Mapping
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.broken_lists import BROKEN, BrokenLists, named_text
-from transforms.readers.each_record import batches
-from transforms.readers.lines import START, Point
+from transforms.readers.each_record import EachRecord, ReadRecord
 from transforms.readers.memory_store import (
     Memory,
     draft_memory,
@@ -20,7 +18,6 @@ from transforms.readers.memory_store import (
     words,
 )
 from transforms.readers.parts import metadata_of
-from transforms.readers.records import json_records
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 from transforms.readers.times import iso_time
@@ -37,7 +34,7 @@ _TEXT_FIELDS = (
 )  # fmt: skip
 
 
-class ZepExport:
+class ZepExport(EachRecord):
     """Reader of what Zep keeps: facts land as facts, messages as messages."""
 
     name = "zep-export"
@@ -54,24 +51,17 @@ class ZepExport:
         is_thread = {"messages", "row_count", "total_count"} <= top_keys(head)
         return is_fact or is_episode or is_node or is_thread or {"role_type", "content"} <= keys
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line or the item number of the record."""
-        return self.read_on(stream, file_name, policy, START)
-
-    def read_on(
-        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
-    ) -> Iterator[Batch]:
-        """See ``Resumable``: every record stands for itself."""
-        collector = Collector(file_name, policy)
-        records = json_records(stream, policy, start=point)
+    def begin(self, collector: Collector, file_name: str, policy: IngestPolicy) -> ReadRecord:
+        """See ``EachRecord``: a record is one thing, or a document of lists of things."""
 
         def read_one(record: dict[str, object], number: int, raw: object) -> None:
             _Record(collector, number).read(record)
 
-        def salvage(fault: JsonFault, raw: object, number: int) -> object:
-            return _Record(collector, number).salvage(fault, raw)
+        return read_one
 
-        return batches(collector, records, read_one, lambda: records.point, salvage)
+    def salvage(self, collector: Collector, fault: JsonFault, raw: object, number: int) -> object:
+        """See ``EachRecord``: whole items of a broken document are read."""
+        return _Record(collector, number).salvage(fault, raw)
 
 
 class _Record:
