@@ -13,6 +13,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -97,9 +98,12 @@ def stoppable(last_word: LastWord, grace_seconds: float = GRACE_SECONDS) -> Iter
     for number, held in before.items():
         if held is not signal.SIG_IGN:  # as nohup, and shells without job control, start us
             signal.signal(number, _stop)
+    others = sys.unraisablehook
+    sys.unraisablehook = _without_stops(others)
     try:
         yield
     finally:
+        sys.unraisablehook = others
         for number, held in before.items():
             signal.signal(number, held)
         signal.set_wakeup_fd(waker)
@@ -112,6 +116,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if COURSE.stop is None:
         COURSE.stop = Stopped(number, COURSE.told())
         raise COURSE.stop
+
+
+def _without_stops(others: Callable[[sys.UnraisableHookArgs], object]) -> Callable[..., object]:
+    """A hook of Python's for what is raised where nothing may be, as while a generator is freed.
+
+    A stop is none of its business: the next count of a task raises it anew.
+    """
+    return lambda met: None if isinstance(met.exc_value, Stopped) else others(met)
 
 
 def _watch(reader: int, last_word: LastWord, grace_seconds: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -20,7 +19,8 @@ import pytest
 from flows import verbs
 from flows.__main__ import main
 from flows.progress_memory import descendants
-from flows.stopping import ANEW, RESUME, Stopped
+from flows.progress_meter import counted
+from flows.stopping import ANEW, RESUME, Stopped, stoppable
 from lake import tables
 from lake.index import read_pointer
 from lake.lake import Lake, init_lake, open_lake
@@ -100,10 +100,13 @@ def stopped_at(task: str, number: int, lake: str, place: Path, *more: str) -> En
 
 
 def _runs(pid: int) -> bool:
-    for _ in range(40):
+    """Whether it goes on; one that has ended stays in the list until whoever inherited it looks."""
+    for _ in range(100):
         try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+            state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state in "ZX":
             return False
         time.sleep(0.05)
     return True
@@ -230,9 +233,30 @@ def test_what_does_not_come_back_is_ended_after_the_grace(stubborn: list[subproc
     assert process.stderr.read() == "stopped by SIGTERM\n"
 
 
-def test_handlers_of_before_are_put_back() -> None:
-    from flows.stopping import stoppable
+def test_a_stop_where_nothing_may_be_raised_is_kept_for_the_next_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Torn:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
 
+    class Faulty:
+        def __del__(self) -> None:
+            raise ValueError("of the destructor")
+
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda met: told.append(str(met.exc_value)))
+    before = sys.unraisablehook
+    with stoppable(lambda _: None), counted("embed", None, "rows") as advance:
+        Torn()
+        Faulty()
+        with pytest.raises(Stopped):
+            advance(1)
+    assert told == ["of the destructor"]
+    assert sys.unraisablehook is before
+
+
+def test_handlers_of_before_are_put_back() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with stoppable(lambda _: None):
         assert signal.getsignal(signal.SIGTERM) is not before[1]
