@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,13 +25,14 @@ class Added:
     refused: Refused | None = None
 
 
-class Task:
+class Task(ABC):
     """Changes of a task. Each is on disk when it returns None; else it says why nothing of it was kept."""
 
     _clock: Callable[[], datetime]
 
+    @abstractmethod
     def _change(self, change: Change) -> Refused | None:
-        raise NotImplementedError
+        """Make a change, and have it on disk."""
 
     def update(self, **values: str | Sequence[str] | None) -> Refused | None:
         """Change fields of the task state.
