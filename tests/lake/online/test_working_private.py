@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +12,33 @@ import pytest
 from lake.lake import init_lake
 from lake.online.working import Session
 from lake.online.working_log import SessionName
+from lake.online.working_sums import SumUp
 from lake.recall import Recall
 from tests.flows.lakes import CountingEmbedder
 from transforms.policy import Policy
+from transforms.working.rows import Row
 from transforms.working.summary import Summary, summary_of
 
 SECRET = "My HIV test was positive and my diagnosis is bipolar disorder"
 NAME = {"tenant": "acme", "agent": "desk", "session": "s1", "user": "ana"}
 
 
-def session(root: Path, policy: Policy) -> Session:
-    return Session(init_lake(str(root), 2), SessionName(**NAME), policy)
+@pytest.fixture
+def held_back() -> Iterator[SumUp]:
+    """Sums up only when the test is over: until then what left the window is told as it was said."""
+    is_over = threading.Event()
+
+    def wait(before: Summary, rows: Sequence[Row]) -> Summary:
+        del rows
+        is_over.wait(60)
+        return before
+
+    yield wait
+    is_over.set()
+
+
+def session(root: Path, policy: Policy, sum_up: SumUp | None = None) -> Session:
+    return Session(init_lake(str(root), 2), SessionName(**NAME), policy, sum_up=sum_up)
 
 
 def shown(root: Path, policy: Policy) -> str:
@@ -31,10 +49,10 @@ def shown(root: Path, policy: Policy) -> str:
 @pytest.mark.parametrize("is_settled", [False, True])
 @pytest.mark.parametrize("is_result", [False, True])
 def test_a_restricted_row_that_left_the_window_is_not_shown_through_its_summary(
-    tmp_path: Path, is_settled: bool, is_result: bool
+    tmp_path: Path, held_back: SumUp, is_settled: bool, is_result: bool
 ) -> None:
     policy = Policy.model_validate({"recall": {"max_sensitivity": "personal"}})
-    made = session(tmp_path / "lake", policy)
+    made = session(tmp_path / "lake", policy, None if is_settled else held_back)
     if is_result:
         _, link = made.call_tool("chart", {})
         made.add_tool_result(link, SECRET)
