@@ -11,6 +11,7 @@ import polars as pl
 from flows import erase_sharing
 from flows.erase_work import Work
 from flows.notes import hint
+from flows.notes_kept import PART
 from flows.retain_journal import JOURNAL, left
 from lake.rights import requests, standing
 from lake.rights.requests import Request
@@ -135,7 +136,8 @@ def drop_objects(work: Work) -> None:
     for _, after in changed:
         standing.save(work.lake, after)
     erase_sharing.drop_records(work)
-    for key in dropped:
+    # Notes of files that were read halfway hold ids and digests of anybody: such files are read anew.
+    for key in (*dropped, *(entry.key for entry in work.lake.storage.entries(PART))):
         work.lake.storage.delete(key)
     for key, raw in records.items():
         work.lake.storage.write(key, raw)

@@ -24,17 +24,18 @@ def told(progress: Progress, batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def told_in_bytes(
-    progress: Progress, batches: Iterator[Batch], tape: Tape, size_bytes: int
+    progress: Progress, batches: Iterator[Batch], tape: Tape, span: tuple[int, int]
 ) -> Iterator[Batch]:
     """The batches, counted in bytes.
 
     Args:
         progress: Where it is told.
-        batches: Of a source that is open where its reading begins.
+        batches: Of a source that is open.
         tape: The file.
-        size_bytes: Of all of it.
+        span: Where in the file its reading began, and the bytes of all of it.
     """
-    begin = seen = tape.position
+    begin, size_bytes = span
+    seen = begin
     with progress.task(TASK, max(0, size_bytes - begin), "bytes") as advance:
         for batch in batches:
             yield batch

@@ -25,7 +25,7 @@ from transforms.readers.lines import PLACES, Point
 from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
-READERS_VERSION = 3
+READERS_VERSION = 4
 """Raise it when a reader or a rule makes other rows of the same bytes: every file is then read again."""
 _TABLES = (EPISODES, QUARANTINE)
 
@@ -81,7 +81,7 @@ class Notes:
         storage, marks = self.job.lake.storage, {t.name: lineage.mark(self.job.lake, t) for t in _TABLES}
         record = {"rows_in": note.rows_in, "left_out": dict(note.left_out), "marks": marks}
         if note.point is not None:
-            record["point"] = list(note.point)
+            record |= {"point": list(note.point), "state": ids.row_id(note.point.state)}
             write_note(storage, PART, key, json.dumps(record).encode())
             return
         write_note(storage, WHOLE, key, json.dumps(record).encode())
@@ -123,9 +123,11 @@ def _point(record: Mapping[str, Any]) -> Point:
     Raises:
         ValueError: It is none.
     """
-    offset, number, place = record["point"]
-    point = Point(int(offset), int(number), str(place))
-    is_begun = point.number > 0 if point.place == "rows" else point.offset > 0
+    offset, number, place, state = record["point"]
+    point = Point(int(offset), int(number), str(place), state)
+    if type(state) is not str or record["state"] != ids.row_id(state):
+        raise ValueError("another state")
+    is_begun = point.number > 0 if point.place == "rows" else point.offset > 0 or state
     if not is_begun or min(point.offset, point.number) < 0 or point.place not in PLACES:
         raise ValueError("no point")
     return point

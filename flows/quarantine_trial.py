@@ -11,18 +11,20 @@ import polars as pl
 
 from flows.commit import Buffer, Tally, commit
 from flows.job import Job
+from flows.shared_commits import unplaced
 from lake import tables
 from transforms.errors import InputError
 from transforms.exported import claim_of
 from transforms.normalise import normalise
-from transforms.readers.batch import ID_COLUMNS, Resumable
+from transforms.quarantine import CONFINED
+from transforms.readers.batch import ID_COLUMNS, Leaning, Resumable
 from transforms.readers.chats import Accompanied, for_owner
 from transforms.readers.registry import reader_named
 from transforms.readers.rows import rows_batch
 from transforms.readers.slowwave_export import KEPT
 from transforms.readers.text import JsonFault, load_object
 from transforms.schemas import DRAFTS, EPISODES, QUARANTINE
-from transforms.validate import Defaults
+from transforms.validate import OTHER_TENANT, Defaults
 
 _ROW_SHAPES = ("slowwave-jsonl", "slowwave-csv", "slowwave-parquet", "landing", "ingest")
 """Sources whose refused rows are JSON of the row shape, as far as they are JSON."""
@@ -105,9 +107,10 @@ class Trial:
             reader = for_owner(reader_named(source), user or self._defaults.user_id)
         except InputError:
             return None
-        if not isinstance(reader, Resumable) or isinstance(reader, Accompanied):
+        if not isinstance(reader, Resumable) or isinstance(reader, Accompanied | Leaning):
             return None
-        batches = list(reader.read(io.BytesIO(raw.encode()), file_name or "", self._job.policy.ingest))
+        name, limits = unplaced(file_name or ""), self._job.policy.ingest
+        batches = list(reader.read(io.BytesIO(raw.encode()), name, limits))
         if not batches or any(batch.refusals.height for batch in batches):
             return None
         drafts = pl.concat([batch.drafts for batch in batches])
@@ -126,10 +129,16 @@ class Trial:
         )
 
     def _owned(self, drafts: pl.DataFrame) -> pl.DataFrame:
-        """Drafts that name no tenant or user, with those that their rows were given when they came."""
-        whose = self._rows.select(pl.col("at").cast(pl.Int64), was_tenant="tenant_id", was_user="user_id")
+        """Drafts, those that name no tenant or user with what their rows were given when they came."""
+        whose = self._rows.select(
+            pl.col("at").cast(pl.Int64), "detail", was_tenant="tenant_id", was_user="user_id"
+        )
         known = drafts.join(whose, left_on="source_line", right_on="at", how="left", maintain_order="left")
-        return known.with_columns(
+        is_other = pl.col("tenant_id").replace("", None) != pl.col("was_tenant")
+        others = known.filter(is_other & pl.col("detail").str.ends_with(CONFINED))["source_line"]
+        self._stays |= dict.fromkeys(others, OTHER_TENANT)
+        mine = known.filter(~pl.col("source_line").is_in(others.implode()))
+        return mine.with_columns(
             tenant_id=pl.coalesce(pl.col("tenant_id").replace("", None), "was_tenant"),
             user_id=pl.coalesce(pl.col("user_id").replace("", None), "was_user"),
         ).select(DRAFTS.names)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol, runtime_checkable
 
 import polars as pl
@@ -34,6 +34,8 @@ class Batch:
         left_out: Reason -> count of rows the format itself marks as not part of the record, such
             as abandoned branches.
         point: Where ``Resumable.read_on`` goes on after it; None: nowhere, rows before wait for rows after.
+        pause: To be called before the next batch is asked for: what else has to go in for the reading to go
+            on here, with a point. It gives None where that is not possible.
     """
 
     drafts: pl.DataFrame
@@ -41,6 +43,7 @@ class Batch:
     rows_in: int
     left_out: dict[str, int] = field(default_factory=dict)
     point: Point | None = None
+    pause: Callable[[], Batch | None] | None = None
 
 
 class Reader(Protocol):
@@ -65,6 +68,13 @@ class Resumable(Protocol):
         self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
     ) -> Iterator[Batch]:
         """As ``Reader.read``, of a stream that stands at a point that a batch of the same source gave."""
+
+
+@runtime_checkable
+class Leaning(Protocol):
+    """A reader that can go on, but whose records lean on others of their source: none is read alone."""
+
+    leans: bool
 
 
 @runtime_checkable
@@ -165,23 +175,38 @@ class Collector:
         """Note where the source can be read on from after all that was added; None: nowhere."""
         self._point = point
 
+    def drop(self) -> None:
+        """Forget what was gathered: it was handed over before, when the source was read up to here."""
+        self._clear()
+
     @property
     def is_full(self) -> bool:
         """Whether the batch has reached the policy's rows or bytes."""
-        rows = len(self._drafts) + len(self._refusals)
-        return rows >= self._policy.batch_rows or self._chars >= self._policy.batch_bytes
+        return self._is_above(1)
 
-    def flush(self) -> Iterator[Batch]:
+    @property
+    def is_overfull(self) -> bool:
+        """Whether it has reached twice that: then it cannot wait for the end of a record."""
+        return self._is_above(2)
+
+    def _is_above(self, times: int) -> bool:
+        rows = len(self._drafts) + len(self._refusals)
+        return rows >= times * self._policy.batch_rows or self._chars >= times * self._policy.batch_bytes
+
+    def flush(self, pause: Callable[[], Batch | None] | None = None) -> Iterator[Batch]:
         """Hand over what is gathered, if anything."""
+        if self._drafts or self._refusals or self._left_out:
+            yield replace(self.batch(), pause=pause)
+
+    def batch(self) -> Batch:
+        """What is gathered, be it nothing."""
         rows = len(self._drafts) + len(self._refusals) + sum(self._left_out.values())
-        if not rows:
-            return
         frame = pl.DataFrame(self._drafts, schema=DRAFTS.polars) if self._drafts else DRAFTS.empty()
         drafts, refused = settle(frame)
         refusals = pl.concat([refusals_frame(self._refusals), refused])
         left_out = dict(sorted(self._left_out.items()))
         self._clear()
-        yield Batch(drafts, refusals, rows, left_out, self._point)
+        return Batch(drafts, refusals, rows, left_out, self._point)
 
 
 def quote(value: object) -> str:

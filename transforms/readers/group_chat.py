@@ -18,8 +18,9 @@ from transforms.errors import UsageError
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.chats import person_fields
+from transforms.readers.lines import START, Point
 from transforms.readers.parts import content_of, metadata_of
-from transforms.readers.records import json_records
+from transforms.readers.records import Record, json_records
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 from transforms.readers.times import iso_time
@@ -54,25 +55,42 @@ class GroupChat:
 
     def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
         """Batches; source_line is the number of the message in the file."""
+        return self.read_on(stream, file_name, policy, START)
+
+    def read_on(
+        self, stream: BinaryIO, file_name: str, policy: IngestPolicy, point: Point
+    ) -> Iterator[Batch]:
+        """As ``batch.Resumable``: between chats, for one chat is read as a whole."""
         collector = Collector(file_name, policy)
-        number = 1
-        for item, value, raw in json_records(stream, policy):
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                messages = value.get(_LIST)
-                if not isinstance(messages, list):
-                    raise JsonFault("bad_field_type", f"{_LIST} is {type_name(messages)}, not a list")
-            except JsonFault as fault:
-                collector.refuse(fault, raw, item)
-                continue
-            chat = _Chat(collector, value, messages, self._owner)
-            for place, message in enumerate(messages):
-                chat.read(message, place, number)
+        number = int(point.state or 1)
+        records = json_records(stream, policy, start=point._replace(state=""))
+        for record in records:
+            collector.reached(None)
+            for _ in self._messages(collector, record, number):
                 number += 1
-                if collector.is_full:
+                if collector.is_overfull:
                     yield from collector.flush()
+            end = records.point
+            collector.reached(end and end._replace(state=str(number)))
+            if collector.is_full:
+                yield from collector.flush()
         yield from collector.flush()
+
+    def _messages(self, collector: Collector, record: Record, number: int) -> Iterator[None]:
+        """Draft or refuse the messages of one chat; gives control back after each."""
+        try:
+            if isinstance(record.value, JsonFault):
+                raise record.value
+            messages = record.value.get(_LIST)
+            if not isinstance(messages, list):
+                raise JsonFault("bad_field_type", f"{_LIST} is {type_name(messages)}, not a list")
+        except JsonFault as fault:
+            collector.refuse(fault, record.raw, record.number)
+            return
+        chat = _Chat(collector, record.value, messages, self._owner)
+        for place, message in enumerate(messages):
+            chat.read(message, place, number + place)
+            yield
 
 
 def _objects(value: object) -> dict[str, object]:

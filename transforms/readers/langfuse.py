@@ -8,15 +8,15 @@ too, around all of them, and stands for what was said where no model call tells 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.langfuse_span import observation_span, trace_span, value_at
-from transforms.readers.records import json_records
+from transforms.readers.records import Record
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault, type_name
 from transforms.readers.trace import Span
+from transforms.readers.trace_reading import Taking, TraceReader
 from transforms.readers.trace_rows import TraceRows
 
 _TRACE_IDS = frozenset({"traceId", "trace_id"})
@@ -33,11 +33,12 @@ _MARKS = (
 )
 
 
-class LangfuseTraces:
+class LangfuseTraces(TraceReader):
     """Reader of Langfuse traces."""
 
     name = "langfuse-traces"
     about = "Traces and observations of Langfuse (downloads, API, exports); a record is one of them."
+    wrapper = "data"
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """A ``trace`` with its observations, or the fields of a trace or an observation of Langfuse."""
@@ -52,22 +53,27 @@ class LangfuseTraces:
         is_observation = bool(keys & _TRACE_IDS) and bool(keys & _OF_OBSERVATIONS)
         return is_observation or ("timestamp" in keys and any(marks <= keys for marks in _OF_TRACES))
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the item of a JSON array."""
-        collector = Collector(file_name, policy)
-        rows = TraceRows(collector, policy)
-        for number, value, raw in json_records(stream, policy, wrapper="data"):
-            try:
-                if isinstance(value, JsonFault):
-                    raise value
-                _read(value, number, rows, collector)
-            except JsonFault as fault:
-                collector.refuse(fault, raw, number)
-            rows.settle()
-            if collector.is_full:
-                yield from collector.flush()
-        rows.finish()
-        yield from collector.flush()
+    def begin(self, rows: TraceRows, collector: Collector, policy: IngestPolicy) -> Taking:
+        """As ``TraceReader``."""
+        return _Records(rows, collector)
+
+
+class _Records(Taking):
+    """Reads records one by one."""
+
+    def __init__(self, rows: TraceRows, collector: Collector) -> None:
+        self._rows = rows
+        self._collector = collector
+
+    def take(self, record: Record) -> Iterator[None]:
+        number, value, raw = record
+        try:
+            if isinstance(value, JsonFault):
+                raise value
+            _read(value, number, self._rows, self._collector)
+        except JsonFault as fault:
+            self._collector.refuse(fault, raw, number)
+        yield
 
 
 def _read(record: Mapping[str, object], number: int, rows: TraceRows, collector: Collector) -> None:
@@ -86,7 +92,7 @@ def _read(record: Mapping[str, object], number: int, rows: TraceRows, collector:
         given = record.get("observations", trace.get("observations"))
         _add_trace(trace, given, number, rows, collector)
     elif value_at(record, "traceId") is not None:
-        rows.add(observation_span(record, {}, number))
+        _add_observation(record, number, rows)
     elif "id" in record:
         _add_trace(record, record.get("observations"), number, rows, collector)
     else:
@@ -96,18 +102,30 @@ def _read(record: Mapping[str, object], number: int, rows: TraceRows, collector:
 def _add_trace(
     trace: Mapping[str, object], given: object, number: int, rows: TraceRows, collector: Collector
 ) -> None:
-    spans: list[Span] = []
+    """Add a trace and its observations; what it was asked may stand in them alone."""
+    place = rows.places.take()
+    spans: list[tuple[Span, int | None]] = []
     for observation in _objects(given, number, collector):
+        own = rows.places.take()
         try:
-            spans.append(observation_span(observation, trace, number))
+            if own is not None or place is not None:
+                spans.append((observation_span(observation, trace, number), own))
         except JsonFault as fault:
             collector.refuse(fault, observation, number)
     try:
-        rows.add(trace_span(trace, spans, number))
+        if place is not None:
+            rows.add(trace_span(trace, [span for span, _ in spans], number), [place])
     except JsonFault as fault:
         collector.refuse(fault, {k: v for k, v in trace.items() if k != "observations"}, number)
-    for span in spans:
-        rows.add(span)
+    for span, own in spans:
+        if own is not None:
+            rows.add(span, [own])
+
+
+def _add_observation(record: Mapping[str, object], number: int, rows: TraceRows) -> None:
+    place = rows.places.take()
+    if place is not None:
+        rows.add(observation_span(record, {}, number), [place])
 
 
 def _objects(values: object, number: int, collector: Collector) -> Iterator[dict[str, object]]:

@@ -25,11 +25,14 @@ class Point(NamedTuple):
         number: Lines or items before it.
         place: What it is in: ``lines``, or of a JSON document ``list`` (the outermost), ``wrapped`` (a list
             under a key) or ``top`` (between two documents). ``rows`` of Parquet have a number and no offset.
+        state: What a reader has to know of what came before, as JSON: ids, places and digests, and no text
+            that anybody said. Empty: nothing.
     """
 
     offset: int
     number: int
     place: str = "lines"
+    state: str = ""
 
 
 PLACES = ("lines", "list", "wrapped", "top", "rows")

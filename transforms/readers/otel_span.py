@@ -83,6 +83,19 @@ class Twins:
         if len(held) > _TWINS_HELD:
             held.popitem(last=False)
 
+    def state(self) -> list[list[list[str | None]]]:
+        """Digest of the answer, begin and end of those that were seen, inner and outer ones, as JSON."""
+        return [
+            [[key.hex(), span.started_at, span.ended_at] for key, span in held.items()]
+            for held in (self._inner, self._outer)
+        ]
+
+    def restore(self, state: Sequence[Sequence[Sequence[str]]]) -> None:
+        """Take back what ``state`` gave; one that is read again takes its own place."""
+        for held, told in zip((self._inner, self._outer), state, strict=True):
+            for key, started_at, ended_at in told:
+                held[bytes.fromhex(key)] = Span("", "", "other", started_at=started_at, ended_at=ended_at)
+
 
 def _is_within(inner: Span, outer: Span) -> bool:
     times = (outer.started_at, inner.started_at, inner.ended_at, outer.ended_at)

@@ -12,16 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO
 
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import Batch, Collector
+from transforms.readers.batch import Collector
 from transforms.readers.otel_salvage import salvage
 from transforms.readers.otel_source import REQUESTS, Member, RawSpan, is_span, members_of, raw_span
 from transforms.readers.otel_span import Twins, span_of
-from transforms.readers.records import Record, json_records
+from transforms.readers.records import Record
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault
+from transforms.readers.trace_reading import Taking, TraceReader
 from transforms.readers.trace_rows import TraceRows
 
 _LISTS = frozenset({"data", "spans", "batches", "trace"})
@@ -36,11 +36,12 @@ _BEGINNING = re.compile(
 )
 
 
-class OtelSpans:
+class OtelSpans(TraceReader):
     """Reader of OpenTelemetry spans."""
 
     name = "otel-spans"
     about = "OpenTelemetry spans (GenAI, OpenInference, Vercel AI SDK); a record is a span or more."
+    wrapper = "resourceSpans"
 
     def matches(self, head: bytes, file_name: str) -> bool:
         """Records that are spans or requests of an exporter, or a document that holds lists of spans."""
@@ -54,16 +55,9 @@ class OtelSpans:
             return _BEGINNING.search(head) is not None
         return False
 
-    def read(self, stream: BinaryIO, file_name: str, policy: IngestPolicy) -> Iterator[Batch]:
-        """Batches; source_line is the line, or the place of the span in a document."""
-        collector = Collector(file_name, policy)
-        reading = _Reading(TraceRows(collector, policy), collector)
-        for record in json_records(stream, policy, wrapper="resourceSpans"):
-            for _ in reading.spans(record):
-                if collector.is_full:
-                    yield from collector.flush()
-        reading.rows.finish()
-        yield from collector.flush()
+    def begin(self, rows: TraceRows, collector: Collector, policy: IngestPolicy) -> Taking:
+        """As ``TraceReader``."""
+        return _Records(rows, collector)
 
 
 def _holds_spans(record: dict[str, object]) -> bool:
@@ -81,27 +75,29 @@ def _names_operations(keys: set[str]) -> bool:
     return bool(keys) and all(key.startswith(("ai.", "gen_ai.", "llm.")) for key in keys)
 
 
-class _Reading:
+_Logged = dict[tuple[str, str], tuple[RawSpan, int, list[int]]]
+"""What was logged during each span, the place in the source, and the numbers of the log records."""
+
+
+class _Records(Taking):
     """Reads records one by one."""
 
     def __init__(self, rows: TraceRows, collector: Collector) -> None:
-        self.rows = rows
+        self._rows = rows
         self._collector = collector
-        self._count = 0
         self._twins = Twins()
 
-    def spans(self, record: Record) -> Iterator[None]:
-        """Read one record; gives control back after each span."""
+    def take(self, record: Record) -> Iterator[None]:
+        """As ``Taking``: gives control back after each span."""
         is_line = isinstance(record.raw, bytes)
-        logged: dict[tuple[str, str], tuple[RawSpan, int]] = {}
+        logged: _Logged = {}
         for member in self._members(record):
-            self._count += 1
-            self._take(member, record.number if is_line else self._count, logged)
-            self.rows.settle()
+            place = self._rows.places.take()
+            if place is not None:
+                self._take(member, place, record.number if is_line else place + 1, logged)
             yield
-        for found, place in logged.values():
-            self.rows.add(span_of(found, place))
-        yield
+        for found, number, places in logged.values():
+            self._rows.add(span_of(found, number), places)
 
     def _members(self, record: Record) -> Iterator[Member]:
         number, value, raw = record
@@ -115,25 +111,33 @@ class _Reading:
         except JsonFault as fault:
             self._collector.refuse(fault, raw, number)
 
-    def _take(self, member: Member, number: int, logged: dict[tuple[str, str], tuple[RawSpan, int]]) -> None:
+    def _take(self, member: Member, place: int, number: int, logged: _Logged) -> None:
         try:
             raw = raw_span(member)
             if raw.is_log:
-                self._log(raw, number, logged)
+                self._log(raw, place, number, logged)
                 return
             span = span_of(raw, number)
         except JsonFault as fault:
             self._collector.refuse(fault, member.value, number)
             return
         self._twins.meet(raw, span)
-        self.rows.add(span)
+        self._rows.add(span, [place])
 
-    def _log(self, raw: RawSpan, number: int, logged: dict[tuple[str, str], tuple[RawSpan, int]]) -> None:
+    def _log(self, raw: RawSpan, place: int, number: int, logged: _Logged) -> None:
         """Gather what was logged during one span: its messages are one history."""
         if not raw.events[0].name.startswith("gen_ai."):
             self._collector.leave_out("log_record")
             return
         key = (raw.trace_id, raw.span_id or f"log/{number}")
-        before, number = logged.get(key, (replace(raw, events=()), number))
+        before, number, places = logged.get(key, (replace(raw, events=()), number, []))
         events = (*before.events, *raw.events)
-        logged[key] = (replace(before, ended_at=raw.ended_at, events=events), number)
+        logged[key] = (replace(before, ended_at=raw.ended_at, events=events), number, [*places, place])
+
+    def state(self, is_open: frozenset[int]) -> object:
+        """As ``Taking``."""
+        return self._twins.state()
+
+    def restore(self, state: list[list[list[str]]]) -> None:
+        """As ``Taking``."""
+        self._twins.restore(state)

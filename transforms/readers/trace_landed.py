@@ -6,36 +6,18 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
 from transforms.readers.blocks import Call, Result, action_fields
 from transforms.readers.row_shape import merge_metadata
-from transforms.readers.text import JsonFault, dump_json, load_json
-
-Fields = dict[str, object]
+from transforms.readers.trace_calls import UNKNOWN_TOOL, Action, Fields, tool_key, unique_id
 
 _MIN_UNIQUE_CHARS = 16
 """A call id this long is one call; shorter ones (``call_1``, the tool's name) begin anew in every turn."""
 
 _MAX_WAITING = 1_000
 """Calls of a conversation that may wait for a result beyond their trace; the oldest go out without one."""
-
-
-@dataclass(eq=False, slots=True)
-class Action:
-    """A call, and what is known of how it ended; ``fields`` are gone once it is a draft."""
-
-    call: Call
-    fields: Fields | None
-    metadata: Fields
-    result: Result | None = None
-    error: str | None = None
-    has_run: bool = False
-    """A span of its own tells that it ended without an error."""
-    is_bare: bool = False
-    """Known from the span of its tool alone so far: no model has said that it calls it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -59,39 +41,6 @@ class Landed:
     is_user: bool = False
     own_id: str | None = None
     action: Action | None = None
-
-
-def key_of(*words: str | None) -> str:
-    """16 hex digits that stand for a message or a call."""
-    text = "\x00".join(word or "" for word in words)
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def call_key(call: Call) -> str:
-    """Of a call: its tool and its arguments, however their JSON is written."""
-    return key_of("call", call.name, _canonical((call.arguments or "").strip()))
-
-
-def _canonical(arguments: str) -> str:
-    """Arguments in one writing: tracers put them into an ``input`` of their own; none are ``{}`` or null."""
-    if arguments[:1] not in ("{", "["):
-        return "" if arguments == "null" else arguments
-    try:
-        value = load_json(arguments.encode("utf-8", "replace"))
-    except JsonFault:
-        return arguments
-    while (
-        isinstance(value, dict) and len(value) == 1 and isinstance(inner := next(iter(value.values())), dict)
-    ):
-        if not value.keys() & {"input", "args", "arguments", "kwargs"}:
-            break
-        value = inner
-    return dump_json(value) if value else ""
-
-
-def unique_id(call: Call) -> str | None:
-    """The id of a call, where it can be told from the tool's name."""
-    return call.call_id if call.call_id and call.call_id != call.name else None
 
 
 @dataclass(slots=True)
@@ -127,8 +76,8 @@ class Conversation:
     answers: set[str] = field(default_factory=set)
     """Digests of results that landed: a tool message that names no call may repeat one."""
     _places: dict[str, list[int]] = field(default_factory=dict)
-    _own: dict[str, Landed] = field(default_factory=dict)
-    _called: dict[str, list[Landed]] = field(default_factory=dict)
+    owned_by: dict[str, Landed] = field(default_factory=dict)
+    called_by: dict[str, list[Landed]] = field(default_factory=dict)
     _rows: list[Fields] = field(default_factory=list)
     waiting: list[Landed] = field(default_factory=list)
     """Calls that are no drafts yet."""
@@ -141,26 +90,31 @@ class Conversation:
 
     def owned(self, own_id: str | None) -> Landed | None:
         """The message that has this id."""
-        return None if own_id is None else self._own.get(own_id)
+        return None if own_id is None else self.owned_by.get(own_id)
 
     def own(self, entry: Landed, own_id: str | None) -> None:
         """Note the source's id of a message, which it may tell later than the message."""
         if own_id is not None and entry.own_id is None:
             entry.own_id = own_id
-            self._own.setdefault(own_id, entry)
+            self.owned_by.setdefault(own_id, entry)
 
     def called(self, call: Call) -> Landed | None:
         """The call with this id, where the id is long enough to be of one call only."""
         call_id = unique_id(call)
         if call_id is None or len(call_id) < _MIN_UNIQUE_CHARS:
             return None
-        found = self._called.get(call_id, ())
-        same = [e for e in found if e.action is not None and e.action.call.name in (call.name, "unknown")]
+        found = self.called_by.get(call_id, ())
+        tools = (tool_key(call.name), UNKNOWN_TOOL)
+        same = [e for e in found if e.action is not None and e.action.tool in tools]
         return same[-1] if same else None
+
+    def bare(self, key: str, start: int) -> Landed | None:
+        """The call that the span of its tool told before the model's did."""
+        return next((e for e in self.since(key, start) if e.action and e.action.is_bare), None)
 
     def by_call_id(self, call_id: str | None) -> Sequence[Landed]:
         """The calls with an id, the latest last."""
-        return self._called.get(call_id, ()) if call_id else ()
+        return self.called_by.get(call_id, ()) if call_id else ()
 
     def window(self, keys: Sequence[str], start: int) -> int:
         """Where a history begins among what landed before its trace.
@@ -200,16 +154,20 @@ class Conversation:
                 break
         return 0, None
 
+    def remember(self, entry: Landed) -> None:
+        """Add what landed."""
+        self._places.setdefault(entry.key, []).append(len(self.entries))
+        self.entries.append(entry)
+
     def land(self, entry: Landed, fields: Fields) -> None:
         """Add a row; the row of a call waits for its result."""
         place = len(self.entries)
         fields |= {"natural_id": entry.natural_id, "parent_id": entry.parent_id, "turn_index": place}
-        self.entries.append(entry)
+        self.remember(entry)
         if fields.get("is_injected") is not True:
             self.last_id = entry.natural_id
-        self._places.setdefault(entry.key, []).append(place)
         if entry.own_id is not None:
-            self._own[entry.own_id] = entry
+            self.owned_by[entry.own_id] = entry
         if entry.action is None:
             self._rows.append(fields)
             return
@@ -232,7 +190,7 @@ class Conversation:
     def note_call_id(self, entry: Landed, call_id: str | None) -> None:
         """Results may name a call by this id from now on."""
         if call_id is not None:
-            known = self._called.setdefault(call_id, [])
+            known = self.called_by.setdefault(call_id, [])
             if entry not in known:
                 known.append(entry)
 
@@ -251,13 +209,12 @@ class Conversation:
             action = entry.action
             if action is None or action.fields is None:
                 continue
-            is_open = action.result is None and action.error is None and not action.has_run
-            if is_open and not is_end and excess <= 0:
+            if action.is_open and not is_end and excess <= 0:
                 left.append(entry)
             else:
                 excess -= 1
                 collector.draft(**self._action_row(action, action.fields))
-                action.fields, action.metadata = None, {}
+                action.let_go()
         self.waiting = left
 
     def _action_row(self, action: Action, fields: Fields) -> Fields:

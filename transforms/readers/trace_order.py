@@ -8,7 +8,8 @@ from dataclasses import replace
 from transforms.readers.batch import Collector
 from transforms.readers.blocks import Result
 from transforms.readers.trace import Span, Turn
-from transforms.readers.trace_landed import Conversation, Landed, Seen, call_key, key_of, unique_id
+from transforms.readers.trace_calls import call_key, key_of, unique_id
+from transforms.readers.trace_landed import Conversation, Landed, Seen
 from transforms.readers.trace_lineage import Lineage
 from transforms.readers.trace_walk import Step, Walk
 
@@ -142,7 +143,10 @@ class TraceOrder:
     def _end_tool(self, span: Span) -> None:
         entry = self._actions.get(span.span_id)
         action = entry.action if entry is not None else None
-        if action is None or action.fields is None:
+        if entry is None or action is None:
+            return
+        if action.fields is None:
+            self._end_late(span, entry)
             return
         action.has_run = span.ended_at is not None or span.result is not None
         action.error = span.error if span.error is not None else action.error
@@ -153,6 +157,12 @@ class TraceOrder:
             self._conversation.answers.add(key_of("answer", span.result.text.strip()))
         elif action.result.is_error is None:
             action.result = replace(action.result, is_error=span.result.is_error)
+
+    def _end_late(self, span: Span, entry: Landed) -> None:
+        """The call went out before its end was told."""
+        told = span.result or (Result(None, None, span.error, is_error=True) if span.error else None)
+        if told is not None and entry.action is not None and entry.action.is_unanswered:
+            self._walk(span).ended(entry, told)
 
 
 def _asked(turns: Sequence[Turn], *, has_messages: bool) -> list[Turn]:

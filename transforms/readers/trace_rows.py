@@ -7,13 +7,18 @@ digests, so that a later span still finds what has landed; the oldest of them go
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
+from transforms.readers.lines import START
 from transforms.readers.trace import Span, Turn
 from transforms.readers.trace_landed import Conversation, Seen
 from transforms.readers.trace_order import TraceOrder
+from transforms.readers.trace_places import Places
+from transforms.readers.trace_state import conversation_of, told
 
 _SPAN_CHARS = 2_000
 """What a span and its metadata cost beside its messages, about."""
@@ -22,7 +27,7 @@ _TURN_CHARS = 300
 """What a message costs beside its texts, about."""
 
 _ENTRY_CHARS = 1_000
-"""What the digests of one message cost."""
+"""What the digests of one message cost, or the memory of one trace."""
 
 _WHOSE = ("session_id", "user_id", "agent_id", "tenant_id")
 _FILLED = (*_WHOSE, "name", "parent_id", "started_at", "ended_at", "error", "call", "result")
@@ -35,6 +40,8 @@ class _Held:
     spans: dict[str, Span] = field(default_factory=dict)
     chars: int = 0
     turns: dict[Turn, Turn] = field(default_factory=dict)
+    places: list[int] = field(default_factory=list)
+    session_id: str | None = None
 
     def take(self, span: Span) -> int:
         """Hold a span, each message once however many spans repeat it, and tell what that costs."""
@@ -60,10 +67,12 @@ class TraceRows:
     Args:
         collector: Where drafts, refusals and counts go.
         policy: How much may be held.
+        places: Numbers of what is read; who adds spans takes them.
     """
 
-    def __init__(self, collector: Collector, policy: IngestPolicy) -> None:
+    def __init__(self, collector: Collector, policy: IngestPolicy, places: Places | None = None) -> None:
         """Start with no trace."""
+        self.places = places or Places(START)
         self._collector = collector
         self._policy = policy
         self._traces: dict[str, _Held] = {}
@@ -72,16 +81,22 @@ class TraceRows:
         self._conversations: dict[str, Conversation] = {}
         self._sessions: dict[str, str] = {}
 
-    def add(self, span: Span) -> None:
-        """Take a span; one that comes twice fills in what the first has not told."""
+    def add(self, span: Span, places: Sequence[int] = ()) -> None:
+        """Take a span; one that comes twice fills in what the first has not told.
+
+        Args:
+            span: The span.
+            places: The numbers of what it was read from.
+        """
         held = self._traces.setdefault(span.trace_id, _Held())
+        held.places += places
         self._chars += held.take(span)
         known = held.spans.setdefault(span.span_id, span)
         if known is not span:
             _fill(known, span)
             self._collector.leave_out("repeated_span")
-        if span.session_id is not None:
-            self._sessions.setdefault(span.trace_id, span.session_id)
+        if held.session_id is None:
+            held.session_id = span.session_id
 
     def settle(self) -> None:
         """Land the oldest traces if more is held than the policy allows."""
@@ -91,27 +106,52 @@ class TraceRows:
 
     def finish(self) -> None:
         """Land all that is held, and the calls that still wait for a result."""
-        began = {trace_id: self._began(trace_id) for trace_id in self._traces}
+        named = {trace_id: self._session_of(trace_id, held) for trace_id, held in self._traces.items()}
+        began = {trace_id: self._began(trace_id) for trace_id in named}
         first: dict[str, str] = {}
-        for trace_id, time in began.items():
-            session_id = self._sessions.get(trace_id, trace_id)
-            first[session_id] = min(time, first.get(session_id, time))
-        in_order = [(first[s], s, began[t], t) for t in began for s in (self._sessions.get(t, t),)]
-        for *_, trace_id in sorted(in_order):
+        for trace_id, session_id in named.items():
+            first[session_id] = min(began[trace_id], first.get(session_id, began[trace_id]))
+        for *_, trace_id in sorted((first[s], s, began[t], t) for t, s in named.items()):
             self._land(trace_id, self._traces.pop(trace_id))
         for conversation in self._conversations.values():
             conversation.draft(self._collector, is_end=True)
+
+    def pause(self) -> None:
+        """Hand over the calls that wait for a result, so that nothing that landed waits for anything."""
+        for conversation in self._conversations.values():
+            conversation.draft(self._collector, is_end=True)
+
+    def held(self) -> Iterator[int]:
+        """The numbers of what is held."""
+        return (place for held in self._traces.values() for place in held.places)
+
+    def state(self) -> list[Any]:
+        """What has landed, as JSON; after a ``pause``."""
+        return [told(conversation) for conversation in self._conversations.values()]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take back what ``state`` gave, before the first span."""
+        for record in state:
+            conversation = conversation_of(record, self._policy)
+            self._conversations[conversation.session_id] = conversation
+            self._sessions |= dict.fromkeys(conversation.traces, conversation.session_id)
+            self._entries += len(conversation.entries) + len(conversation.traces)
 
     def _began(self, trace_id: str) -> str:
         spans = self._traces[trace_id].spans.values()
         return min((span.started_at for span in spans if span.started_at), default="")
 
+    def _session_of(self, trace_id: str, held: _Held) -> str:
+        """What the spans that landed told, else those that are held."""
+        return self._sessions.get(trace_id) or held.session_id or trace_id
+
     def _land(self, trace_id: str, held: _Held) -> None:
         self._chars -= held.chars
-        session_id = self._sessions.setdefault(trace_id, trace_id)
+        session_id = self._sessions.setdefault(trace_id, self._session_of(trace_id, held))
         conversation = self._conversations.pop(session_id, None) or Conversation(session_id, self._policy)
         self._conversations[session_id] = conversation  # the one that was used last stands last
         before = len(conversation.entries)
+        self._entries += trace_id not in conversation.traces
         seen = conversation.traces.setdefault(trace_id, Seen(before))
         TraceOrder(conversation, self._collector, list(held.spans.values()), seen).read()
         conversation.draft(self._collector, is_end=False)
@@ -123,9 +163,9 @@ class TraceRows:
         while self._entries * _ENTRY_CHARS > self._policy.batch_bytes and len(self._conversations) > 1:
             conversation = self._conversations.pop(next(iter(self._conversations)))
             conversation.draft(self._collector, is_end=True)
-            self._entries -= len(conversation.entries)
-            for trace_id in conversation.traces.keys() - self._traces.keys():
-                self._sessions.pop(trace_id, None)
+            self._entries -= len(conversation.entries) + len(conversation.traces)
+            for trace_id in conversation.traces:
+                del self._sessions[trace_id]
 
 
 def _fill(span: Span, again: Span) -> None:

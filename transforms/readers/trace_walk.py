@@ -10,7 +10,8 @@ from transforms.readers.batch import Collector
 from transforms.readers.blocks import Call, Result, result_fields
 from transforms.readers.row_shape import merge_metadata
 from transforms.readers.trace import Span, Turn
-from transforms.readers.trace_landed import Action, Conversation, Landed, call_key, key_of, unique_id
+from transforms.readers.trace_calls import Action, call_key, key_of, unique_id
+from transforms.readers.trace_landed import Conversation, Landed
 from transforms.readers.trace_lineage import Lineage
 
 _SHARED = ("title", "model", "tags", "environment")
@@ -194,12 +195,12 @@ class Walk:
 
     def _call(self, call: Call, turn: Turn) -> bool:
         key = call_key(call)
-        entry = self.conversation.called(call) or self._bare(key)
+        entry = self.conversation.called(call) or self.conversation.bare(key, self.step.start)
         if entry is not None:
             self._seen[entry.key] += 1
         else:
             entry = self._known(key, None)
-            if entry is not None and not _may_be(entry, call):
+            if entry is not None and entry.action is not None and not entry.action.may_be(call):
                 entry = None
         is_new = entry is None or self.conversation.adopt(entry, call, self.last_id)
         if entry is None:
@@ -210,11 +211,6 @@ class Walk:
         self._open.append(entry)
         self.last_id = entry.natural_id
         return is_new
-
-    def _bare(self, key: str) -> Landed | None:
-        """The call that the span of its tool told before the model's did."""
-        entries = self.conversation.since(key, self.step.start)
-        return next((e for e in entries if e.action and e.action.is_bare), None)
 
     def land_call(self, call: Call, key: str, turn: Turn | None = None, *, is_bare: bool = False) -> Landed:
         """A call that is not known yet."""
@@ -229,22 +225,34 @@ class Walk:
         for result in turn.results:
             entry = self._answered(result)
             if entry is not None and entry.action is not None:
-                is_new |= self._join(entry.action, result)
+                self.last_id = entry.natural_id
+                is_new |= self._late(entry.action, result, turn) or self._join(entry.action, result)
                 if entry in self._open:
                     self._open.remove(entry)
-                self.last_id = entry.natural_id
             elif key_of("answer", result.text.strip()) in self.conversation.answers:
                 self.collector.leave_out("repeated")
             else:
                 is_new |= self._observation(result, turn)
         return is_new
 
+    def _late(self, action: Action, result: Result, turn: Turn | None = None) -> bool:
+        """Whether a result lands by itself: its call went out without one."""
+        is_late, action.is_unanswered = action.is_unanswered, False
+        return is_late and self._observation(result, turn)
+
+    def ended(self, entry: Landed, result: Result) -> None:
+        """Land what the span of a tool gave back to a call that went out without it."""
+        self._time, self._is_output = self.step.span.ended_at or self.step.span.started_at, True
+        self.last_id = entry.natural_id
+        if entry.action is not None:
+            self._late(entry.action, replace(result, call_id=entry.action.call.call_id))
+
     def _answered(self, result: Result) -> Landed | None:
         """The call that a result belongs to: by id, else by name, else the oldest that waits here."""
         same_id = self.conversation.by_call_id(result.call_id)
         if same_id:
             return next((entry for entry in self._open if entry in same_id), same_id[-1])
-        named = [e for e in self._open if e.action and result.name in (None, e.action.call.name)]
+        named = [e for e in self._open if e.action and e.action.is_of(result.name)]
         if named:
             return named[0]
         if result.name is None and key_of("answer", result.text.strip()) in self.conversation.answers:
@@ -252,7 +260,7 @@ class Walk:
         is_named = result.call_id is not None and result.call_id != result.name
         waiting = (e for e in self.conversation.waiting if e.action and e.action.result is None)
         for entry in waiting:
-            if entry.action and result.name in (None, entry.action.call.name):
+            if entry.action and entry.action.is_of(result.name):
                 return None if is_named and unique_id(entry.action.call) else entry
         return None
 
@@ -269,8 +277,8 @@ class Walk:
         action.result = result
         return before is None
 
-    def _observation(self, result: Result, turn: Turn) -> bool:
-        """A result whose call is not in the source."""
+    def _observation(self, result: Result, turn: Turn | None) -> bool:
+        """A result whose call is not in the source, or went out before."""
         if not result.text.strip():
             self.collector.leave_out("empty_result")
             return False
@@ -287,9 +295,3 @@ class Walk:
 
 def _text_key(turn: Turn) -> str:
     return key_of("text", turn.role, turn.text.strip())
-
-
-def _may_be(entry: Landed, call: Call) -> bool:
-    """Whether two mentions of a call with the same arguments can be one: not if their ids differ."""
-    given = unique_id(entry.action.call) if entry.action else None
-    return given is None or unique_id(call) is None or given == unique_id(call)

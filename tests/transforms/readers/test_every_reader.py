@@ -16,7 +16,7 @@ from tests.transforms.readers.damage import WRONG, damaged_bytes, damaged_json
 from tests.transforms.readers.every import NAMES, UNSEEN, as_bytes, as_json, real_files, samples
 from tests.transforms.readers.reading import Read, read
 from transforms.policy import IngestPolicy
-from transforms.readers.batch import NameReading, Resumable
+from transforms.readers.batch import Leaning, NameReading, Resumable
 from transforms.readers.chats import Accompanied, Owned
 from transforms.readers.parquet import PARQUET_MAGIC, sniff_head
 from transforms.readers.registry import READERS, detect, reader_named
@@ -176,6 +176,7 @@ def test_what_readers_offer_is_what_the_protocols_ask() -> None:
         "with_companions": Accompanied,
         "owned_by": Owned,
         "told_by": NameReading,
+        "leans": Leaning,
     }
     for reader in READERS:
         for method, protocol in offered.items():

@@ -17,7 +17,7 @@ from tests.transforms.readers.reading import Read, column, lines, read
 from transforms.policy import IngestPolicy
 from transforms.readers.message_shapes import turns_of
 from transforms.readers.registry import detect
-from transforms.readers.trace_landed import call_key
+from transforms.readers.trace_calls import call_key
 
 SAMPLE = json.loads((Path(__file__).parents[3] / "samples/formats/langfuse-traces.json").read_bytes())
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "formats" / "langfuse_traces"

@@ -198,6 +198,7 @@ def test_a_large_export_is_read_twice_to_the_same_rows(accounts: tuple[str, str]
     [
         ("slowwave-jsonl", {"id": "n", "content": "hello"}),
         ("openai-messages", {"id": "n", "messages": [{"role": "user", "content": "hello"}]}),
+        ("group-chat", {"session_meta": {"group_id": "g"}, "conversation_list": [{"content": "hello"}]}),
     ],
 )
 def test_readers_go_on_from_the_points_of_their_batches(name: str, record: dict[str, Any]) -> None:
