@@ -109,7 +109,7 @@ def _shared() -> _Parser:
     return shared
 
 
-def _scope() -> _Parser:
+def _scope(of: str = "id") -> _Parser:
     scope = _Parser(add_help=False)
     group = scope.add_argument_group("scope")
     for name, text in (
@@ -118,7 +118,7 @@ def _scope() -> _Parser:
         ("agent", "agent"),
         ("session", "conversation"),
     ):
-        group.add_argument(f"--{name}", metavar="ID", help=f"{text} id")
+        group.add_argument(f"--{name}", metavar="ID", help=f"{text} {of}")
     return scope
 
 
@@ -180,7 +180,8 @@ def _add_lake_verbs(verb: Verb, scope: _Parser) -> None:
     demo.add_argument("--samples", default=None, help="folder of samples (default: the project's own)")
 
 
-def _add_run_verbs(verb: Verb, scope: _Parser) -> None:
+def _add_run_verbs(verb: Verb, _: _Parser) -> None:
+    scope = _scope("of rows that name none; others keep what they name")
     ingest = verb(
         "ingest",
         "Land traces as episodes.",
@@ -230,6 +231,11 @@ def _add_source_flags(parser: argparse.ArgumentParser) -> None:
         "--event-at",
         metavar="TIME",
         help="when rows happened that bear no time, ISO 8601; without it they are quarantined",
+    )
+    parser.add_argument(
+        "--only-tenant",
+        action="store_true",
+        help="refuse rows that name another tenant than --tenant, or than their source has",
     )
 
 

@@ -11,12 +11,13 @@ import polars as pl
 from flows import versions
 from flows.claimed_ids import own
 from flows.job import Job
-from lake import locks, tables, upkeep
+from lake import cold, locks, tables, upkeep
 from lake.rights.admission import Admission, admission
 from transforms.policy import IngestPolicy
 from transforms.quarantine import quarantined
 from transforms.retention import expiry_expr, instant
 from transforms.schemas import EPISODES, QUARANTINE, Table
+from transforms.subjects import Subject
 
 COMMIT_LOCK = "commit"
 COMMIT_WAIT_SECONDS = 600.0
@@ -137,6 +138,16 @@ def resume_versions(job: Job) -> None:
     if versions.is_pending(job) and not job.is_dry:
         with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
             versions.settle(job)
+
+
+def bring_back(job: Job, subject: Subject) -> int:
+    """``cold.restore``; what an edit has replaced comes back as replaced. Returns how many rows came back."""
+    with locks.hold(job.lake, COMMIT_LOCK, COMMIT_WAIT_SECONDS):
+        # A row that was sent to cold storage while it was being replaced is not marked there.
+        versions.note(job, [job.lake.bucket(subject.tenant)])
+        count = cold.restore(job.lake, subject, job.as_of)
+        versions.settle(job)
+    return count
 
 
 def _admitted(

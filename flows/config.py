@@ -42,6 +42,7 @@ class SourceConfig(BaseModel):
     session: str | None = None
     timezone: str | None = None
     event_at: str | None = None
+    only_tenant: bool = False
 
 
 class Config(BaseModel):

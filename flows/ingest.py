@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import polars as pl
 
@@ -14,11 +15,12 @@ from flows.job import Job, StepResult, record, step
 from flows.landed import ingest_landed
 from flows.notes import Note, Notes
 from flows.recalled import Folded, fold_recalls
-from flows.shared_commits import File, SharedCommits
+from flows.shared_commits import File, SharedCommits, placed
 from lake import tables
 from lake.sources import Source
 from transforms.errors import InputError
 from transforms.normalise import normalise
+from transforms.quarantine import confined
 from transforms.readers.batch import Batch, Resumable, refusals_frame
 from transforms.readers.lines import Point
 from transforms.schemas import COSTS, EPISODES, QUARANTINE, RUNS
@@ -58,10 +60,13 @@ def run_ingest(job: Job, sources: Iterable[tuple[Source, Defaults]]) -> tuple[St
 def _ingest_all(job: Job, sources: Iterable[tuple[Source, Defaults]], tally: Tally) -> None:
     notes = Notes(job)
     commits = SharedCommits(job, notes, tally)
+    read = Counter[tuple[str | None, str]]()
     try:
         for source, defaults in sources:
             tally.files += 1
             file = File(source.owned_by(defaults.user_id), defaults)
+            read[defaults.tenant_id, source.file_name] += 1
+            file.place = read[defaults.tenant_id, source.file_name]
             _ingest_source(job, notes, commits, file, tally)
     except Exception:  # files before the one that ends the run stay in
         commits.commit()
@@ -104,10 +109,13 @@ def _ingest_source(job: Job, notes: Notes, commits: SharedCommits, file: File, t
         for batch in _batches(job, source, done.point if done else None):
             _take(job, commits, file, batch, tally)
             if commits.is_full:
+                end = batch.pause() if batch.pause is not None else None
+                if end is not None:
+                    _take(job, commits, file, end, tally)
                 commits.commit(file)
                 count()
-                if batch.point is not None:
-                    commits.note(file, batch.point)
+                if (point := (end or batch).point) is not None:
+                    commits.note(file, point)
     except InputError as error:
         file.is_final = False
         tally.rows_in += 1
@@ -120,6 +128,7 @@ def _batches(job: Job, source: Source, point: Point | None) -> Iterator[Batch]:
     """Batches of a source, or of what comes after a point; told in bytes of the file where it has a size."""
     reader, policy, tape = source.reader, job.policy.ingest, source.tape
     with source.open_at(point.offset if point else 0) as stream:
+        begin = tape.position if tape is not None else 0  # a reader may read before its first batch
         if point is not None and isinstance(reader, Resumable):
             batches = reader.read_on(stream, source.file_name, policy, point)
         else:
@@ -127,7 +136,7 @@ def _batches(job: Job, source: Source, point: Point | None) -> Iterator[Batch]:
         if tape is None or tape.size_bytes is None:
             yield from told(job.progress, batches)
         else:
-            yield from told_in_bytes(job.progress, batches, tape, tape.size_bytes)
+            yield from told_in_bytes(job.progress, batches, tape, (begin, tape.size_bytes))
 
 
 def _count_done(note: Note, tally: Tally) -> None:
@@ -141,6 +150,7 @@ def _take(job: Job, commits: SharedCommits, file: File, batch: Batch, tally: Tal
     """Normalise a reader's batch into what waits for the next commit."""
     tally.rows_in += batch.rows_in
     tally.left_out.update(batch.left_out)
+    batch = _placed(batch, file)
     defaults, source = file.defaults, file.source.reader.name
     fill = {"tenant_id": defaults.tenant_id or None, "user_id": defaults.user_id or None}
     known = batch.refusals.with_columns(pl.col(c).fill_null(pl.lit(v, pl.String)) for c, v in fill.items())
@@ -152,9 +162,24 @@ def _take(job: Job, commits: SharedCommits, file: File, batch: Batch, tally: Tal
         as_of=job.as_of,
         buckets=job.lake.buckets,
     )
-    refused = pl.concat([known, done.refusals])
+    refused = pl.concat([confined(known, defaults.confined_to), done.refusals])
     file.is_final = file.is_final and DEPENDS_ON_AS_OF not in refused["reason"]
     commits.take(done.episodes, done.claimed, to_quarantine(job, refused, source))
+
+
+def _placed(batch: Batch, file: File) -> Batch:
+    """A batch whose rows tell their file from those of the same name that the run has read before.
+
+    All exports of a product have one name: by it a text of the next export would be one of the same file.
+    """
+    if file.place == 1:
+        return batch
+    name = file.source.file_name
+    is_mine, place = pl.col("source_file") == name, pl.lit(placed(name, file.place))
+    named = pl.when(is_mine).then(place).otherwise("source_file").alias("source_file")
+    return replace(
+        batch, drafts=batch.drafts.with_columns(named), refusals=batch.refusals.with_columns(named)
+    )
 
 
 def _damaged(job: Job, file: File, error: InputError) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +30,7 @@ from transforms.validate import Defaults
 
 EARLIEST_YEAR, LATEST_YEAR = 1970, 9000
 """Of an as-of; a lifetime counted on from it stays inside what an instant can hold."""
+_SCOPE = ("tenant", "user", "agent", "session", "timezone", "event_at", "only_tenant")
 
 
 @dataclass(frozen=True)
@@ -187,11 +188,26 @@ def defaults_of(options: argparse.Namespace) -> Defaults:
     """Scope of rows that name none, from the flags.
 
     Raises:
-        UsageError: The zone is not known, or the time is none.
+        UsageError: The zone is not known, the time is none, or rows of other tenants than none are refused.
     """
-    zone = known_zone(options.timezone)
+    return _defaults(scope_of(options))
+
+
+def scope_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The flags that say of what scope rows are."""
+    return {name: getattr(options, name, None) for name in _SCOPE}
+
+
+def _defaults(told: Mapping[str, Any]) -> Defaults:
+    zone = known_zone(told["timezone"])
     return Defaults(
-        options.tenant, options.user, options.agent, options.session, zone, known_time(options.event_at, zone)
+        told["tenant"],
+        told["user"],
+        told["agent"],
+        told["session"],
+        zone,
+        known_time(told["event_at"], zone),
+        only_tenant=bool(told["only_tenant"]),
     )
 
 
@@ -228,13 +244,21 @@ def known_zone(name: str | None) -> str | None:
     return name
 
 
-def configured_sources(sources: tuple[SourceConfig, ...]) -> Iterator[tuple[str, str, Defaults]]:
-    """Address, format and defaults of each ``[[sources]]`` entry."""
+def configured_sources(
+    sources: Iterable[SourceConfig], given: Mapping[str, Any] | None = None
+) -> Iterator[tuple[str, str, Defaults]]:
+    """Address, format and defaults of each ``[[sources]]`` entry.
+
+    Args:
+        sources: The entries.
+        given: What the call says of those that do not (``scope_of``).
+
+    Raises:
+        UsageError: As ``defaults_of``.
+    """
     for entry in sources:
-        zone = known_zone(entry.timezone)
-        when = known_time(entry.event_at, zone)
-        yield (
-            entry.path,
-            entry.format,
-            Defaults(entry.tenant, entry.user, entry.agent, entry.session, zone, when),
-        )
+        told = {name: getattr(entry, name) for name in _SCOPE}
+        for name, value in (given or {}).items():
+            if told[name] is None or told[name] is False:
+                told[name] = value
+        yield entry.path, entry.format, _defaults(told)

@@ -6,6 +6,7 @@ of it has the id of another that waits, none names its own id, and nobody's rows
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -23,6 +24,19 @@ FILES_AT_ONCE = 200
 """That wait for one commit: a kill has so many read again, and a commit costs as much as reading ten."""
 
 
+_PLACE = re.compile(r" \(\d+\)\Z", re.ASCII)
+
+
+def placed(name: str, place: int) -> str:
+    """What rows say of their file, where the run has read others of its name before."""
+    return f"{name} ({place})" if place > 1 else name
+
+
+def unplaced(name: str) -> str:
+    """The name of the file itself."""
+    return _PLACE.sub("", name)
+
+
 @dataclass
 class File:
     """One source on its way in.
@@ -34,6 +48,7 @@ class File:
         is_final: Whether no other run could do better.
         rows_in: Rows found so far.
         left_out: Reason -> rows so far that are not part of the record.
+        place: Among the files of its name and tenant that the run reads; the first is 1.
     """
 
     source: Source
@@ -42,6 +57,7 @@ class File:
     is_final: bool = True
     rows_in: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    place: int = 1
 
 
 class SharedCommits:

@@ -54,7 +54,8 @@ def restore(lake: Lake, subject: Subject, at: datetime) -> int:
     """Bring cold episodes of a subject back among the others.
 
     They count as recalled at this instant, or the next night would send them back. Killed midway and run
-    again, it comes to the same rows.
+    again, it comes to the same rows. One that an edit has replaced meanwhile was marked where it lay
+    (``flows.versions``), and comes back as replaced.
 
     Returns:
         How many came back.
@@ -66,8 +67,8 @@ def restore(lake: Lake, subject: Subject, at: datetime) -> int:
     tables.append(lake, RECALLS, _without_held(lake, RECALLS, bucket, _as_recalled(rows, at)))
     back = rows.select(EPISODES.names)
     tables.append(lake, EPISODES, _without_held(lake, EPISODES, bucket, back))
-    _drop(lake, FORGOTTEN, bucket, rows)
-    _drop(lake, COLD, bucket, rows)
+    take_off(lake, FORGOTTEN, bucket, rows)
+    take_off(lake, COLD, bucket, rows)
     return rows.height
 
 
@@ -118,8 +119,8 @@ def _as_recalled(rows: pl.DataFrame, at: datetime) -> pl.DataFrame:
     return shaped.select(RECALLS.names)
 
 
-def _drop(lake: Lake, table: Table, bucket: int, rows: pl.DataFrame) -> None:
-    """Rewrite the files of a bucket that hold some of the episodes, without them."""
+def take_off(lake: Lake, table: Table, bucket: int, rows: pl.DataFrame) -> None:
+    """Rewrite the files of a bucket that hold some of the episodes (``episode_id``), without them."""
     for name in sorted(tables.data_files(lake, table, buckets=[bucket])):
         held = tables.scan(lake, table, files=[name]).collect()
         kept = held.join(rows.select("episode_id"), on="episode_id", how="anti", maintain_order="left")

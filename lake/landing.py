@@ -169,19 +169,22 @@ def _made(
     return episodes, pl.concat(refusals).sort("source_line"), found.turned_away
 
 
+_DEFAULTS = ("tenant_id", "user_id", "agent_id", "session_id", "timezone", "event_at")
+
+
 @cache
 def _default_policy() -> Policy:
     return Policy()
 
 
 def _defaults(scope: Mapping[str, str]) -> Defaults:
-    unknown = sorted(set(scope) - set(Defaults.__dataclass_fields__))
+    unknown = sorted(set(scope) - set(_DEFAULTS))
     if unknown:
         raise UsageError(
             f"append has no argument {', '.join(unknown)}",
-            f"Defaults are {', '.join(Defaults.__dataclass_fields__)}.",
+            f"Defaults are {', '.join(_DEFAULTS)}.",
         )
-    defaults = Defaults(**scope)
+    defaults = Defaults(*(scope.get(name) for name in _DEFAULTS))
     if defaults.timezone is not None:
         try:
             ZoneInfo(defaults.timezone)

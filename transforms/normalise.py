@@ -10,6 +10,7 @@ import polars as pl
 from transforms import ids
 from transforms.exported import restored
 from transforms.policy import Policy
+from transforms.quarantine import confined
 from transforms.redact import redact
 from transforms.schemas import EPISODES, INSTANT, TEXTS
 from transforms.tagging import injection_reason, tag
@@ -63,7 +64,9 @@ def normalise(
     Returns:
         Episodes and refusals; together as many rows as drafts.
     """
-    checked = refuse(clean(drafts, defaults), policy, as_of, defaults.timezone, is_shared=is_shared)
+    only = defaults.confined_to
+    told = clean(drafts, defaults)
+    checked = refuse(told, policy, as_of, defaults.timezone, is_shared=is_shared, only_tenant=only)
     valid = redacted(checked.filter(pl.col("reason").is_null()), policy)
     reasons = _injection_reasons(valid)
     valid = valid.with_columns(
@@ -78,7 +81,9 @@ def normalise(
     )
     kept = tag(valid.filter(pl.col("reason").is_null()), policy)
     episodes = restored(_named(kept, source, policy, as_of, buckets), kept["exported"])
-    return Normalised(episodes, refused, episodes["episode_id"].filter(kept["exported"].is_not_null()))
+    return Normalised(
+        episodes, confined(refused, only), episodes["episode_id"].filter(kept["exported"].is_not_null())
+    )
 
 
 def _injection_reasons(frame: pl.DataFrame) -> pl.Series:

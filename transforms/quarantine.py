@@ -12,6 +12,8 @@ from transforms.redact import redact
 from transforms.schemas import INSTANT, QUARANTINE
 
 _REDACTED = ("raw", "source_file")
+CONFINED = "Its source may hold rows of this tenant only."
+"""How the detail of a refusal ends that came of a confined source: read again, it may not leave it either."""
 
 
 def quarantined(
@@ -34,3 +36,11 @@ def quarantined(
     )
     key = ids.row_ids(frame, "tenant_id", "reason", "source_file", "source_line", "raw")
     return frame.with_columns(quarantine_id=key).select(QUARANTINE.names)
+
+
+def confined(refusals: pl.DataFrame, only_tenant: str | None) -> pl.DataFrame:
+    """Refusals, those of a source of one tenant kept with it, whatever tenant they name."""
+    if only_tenant is None:
+        return refusals
+    told = pl.concat_str("detail", pl.lit(CONFINED), separator=" ", ignore_nulls=True)
+    return refusals.with_columns(tenant_id=pl.lit(only_tenant), detail=told)

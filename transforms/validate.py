@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import polars as pl
@@ -27,6 +27,7 @@ ROLES = {
     "system": "system",
     "developer": "system",
 }
+OTHER_TENANT = "other_tenant"
 _IDS = ("tenant_id", "user_id", "agent_id", "session_id")
 _FREE_TEXTS = ("content", "speaker", "tool_name", "tool_arguments", "failure_reason", "feedback")
 _ISO = "%Y-%m-%dT%H:%M:%S%.f%:z"
@@ -39,6 +40,8 @@ _CONTROL_IN_ID = r"[\x00-\x1f\x7f]"
 class Defaults:
     """Scope for rows that name none, the zone of naive times, and the time of rows that bear none.
 
+    A row that names a scope keeps its own, of whatever tenant, unless ``only_tenant`` is set.
+
     Args:
         tenant_id: Customer.
         user_id: Person.
@@ -46,6 +49,10 @@ class Defaults:
         session_id: Conversation.
         timezone: IANA zone; None refuses naive times.
         event_at: ISO 8601; None refuses rows without a time.
+        only_tenant: Whether rows that name another tenant are refused.
+
+    Raises:
+        UsageError: Other tenants are refused, and none is named.
     """
 
     tenant_id: str | None = None
@@ -54,6 +61,16 @@ class Defaults:
     session_id: str | None = None
     timezone: str | None = None
     event_at: str | None = None
+    only_tenant: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.only_tenant and not self.tenant_id:
+            raise UsageError("only_tenant needs a tenant", "Name it: --tenant ID, or tenant of the source.")
+
+    @property
+    def confined_to(self) -> str | None:
+        """The only tenant that rows may be of; None: any."""
+        return self.tenant_id if self.only_tenant else None
 
 
 def clean(drafts: pl.DataFrame, defaults: Defaults) -> pl.DataFrame:
@@ -187,6 +204,7 @@ def refuse(
     timezone: str | None = None,
     *,
     is_shared: bool = False,
+    only_tenant: str | None = None,
 ) -> pl.DataFrame:
     """Add ``reason`` and ``detail``: the first rule that a cleaned row breaks, null where none.
 
@@ -197,8 +215,11 @@ def refuse(
         timezone: The zone that naive times were read in, if any.
         is_shared: Whether the rows were put into a shared scope (``transforms.scopes``), whose ids are
             refused otherwise.
+        only_tenant: The only tenant that rows may be of; None: any.
     """
     rules = [rule for rule in _rules(policy, as_of, timezone) if not is_shared or rule[0] != RESERVED_REASON]
+    if only_tenant is not None:
+        rules.insert(0, (OTHER_TENANT, pl.col("tenant_id") != only_tenant, "The row names another tenant."))
     first = pl.coalesce(pl.when(broken).then(pl.lit(i, pl.Int8)) for i, (_, broken, _) in enumerate(rules))
     numbers = list(range(len(rules)))
     return (

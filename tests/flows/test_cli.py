@@ -118,9 +118,9 @@ def test_the_verbs_and_flags_of_the_contract_are_there() -> None:
     scope = {"--tenant", "--user", "--agent", "--session"}
     engine = {"--engine", "--workers", "--scheduler"}
     wanted = {
-        "ingest": scope | engine | {"--format", "--timezone", "--explain", "--watch"},
+        "ingest": scope | engine | {"--format", "--timezone", "--only-tenant", "--explain", "--watch"},
         "embed": engine,
-        "nightly": scope | engine | {"--no-publish", "--dry-run"},
+        "nightly": scope | engine | {"--only-tenant", "--no-publish", "--dry-run"},
         "consolidate": engine | {"--dry-run", "--complete"},
         "facts": scope | {"--history", "--recorded-by", "--tenant-wide"},
         "explain": scope | {"--tenant-wide"},
@@ -359,6 +359,7 @@ MISTAKES: dict[str, tuple[str, str, int, str, str]] = {
         "range",
     ),
     "unknown zone": ("--lake LAKE ingest TMP/a.jsonl --timezone Mars/Base", "", 2, "usage", "Mars/Base"),
+    "confined to nobody": ("--lake LAKE ingest TMP/a.jsonl --only-tenant", "", 2, "usage", "needs a tenant"),
     "empty query": ("--lake LAKE recall EMPTY --tenant acme --user ana", "", 2, "usage", "query is empty"),
     "no tenant": ("--lake LAKE recall x", "", 2, "usage", "tenant"),
     "no scope": ("--lake LAKE recall x --tenant acme", "", 2, "usage", "user, an agent or a session"),

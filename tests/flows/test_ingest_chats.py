@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
+
 from tests.flows.lakes import REPOSITORY, content, ingest, job_on, reasons
 from transforms.validate import Defaults
 
@@ -88,3 +90,30 @@ def test_the_same_bytes_under_a_name_that_says_whose_they_are_are_read(tmp_path:
         (tmp_path / "in" / name).write_text(json.dumps(record if "loglines" in record else [record]))
     assert ingest(job, tmp_path / "in", defaults=defaults)["unchanged_files"] == 0
     assert sorted(content(job)["session_id"]) == ["glaze", "kiln", "one", "two"]
+
+
+def test_a_new_name_is_of_new_rows_and_of_texts_that_mention_it(tmp_path: Path) -> None:
+    job, defaults = job_on(tmp_path / "lake"), Defaults(tenant_id="t")
+    export = tmp_path / "export"
+    shutil.copytree(SAMPLES / "slack-export", export)
+    ingest(job, export, defaults=defaults)
+    before = content(job)
+    users = export / "users.json"
+    users.write_text(users.read_text("utf-8").replace("Bram", "Abraham"), "utf-8")
+    later = replace(job, as_of=job.as_of + timedelta(days=1))
+    again = ingest(later, export, defaults=defaults)
+    after = content(job)
+    mentions = before.filter(pl.col("content").str.contains("@Bram"))
+    assert (again["landed"], again["versions"]) == (mentions.height, mentions.height)
+    served = after.filter(~pl.col("is_injected"))
+    assert served["content"].str.contains("@Bram").sum() == 0
+    # Who spoke is told by the id: what he was called when he said it stands.
+    same = served.filter(pl.col("episode_id").is_in(before["episode_id"].implode()))
+    assert same.join(before, on=["episode_id", "speaker"], how="anti").is_empty()
+    assert set(same.filter(pl.col("user_id") == "U2BRAM")["speaker"]) == set(
+        before.filter(pl.col("user_id") == "U2BRAM")["speaker"]
+    )
+    assert (
+        ingest(replace(later, as_of=later.as_of + timedelta(days=1)), export, defaults=defaults)["landed"]
+        == 0
+    )

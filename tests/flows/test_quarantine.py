@@ -10,12 +10,13 @@ import pytest
 
 from flows.commit import to_quarantine
 from flows.quarantine import Chosen, drop, held, retry
+from flows.shared_commits import placed, unplaced
 from lake import tables
 from lake.rights import audit
 from lake.sources import open_sources
 from tests.flows.lakes import REPOSITORY, Command, content, ingest, job_on, reasons, row, write
 from transforms.errors import UsageError
-from transforms.readers.batch import Collector, Resumable, refusals_frame
+from transforms.readers.batch import Collector, Leaning, Resumable, refusals_frame
 from transforms.readers.text import JsonFault
 from transforms.schemas import EPISODES, QUARANTINE
 from transforms.validate import Defaults
@@ -208,7 +209,8 @@ def test_the_verb(tmp_path: Path, command: Command) -> None:
 
 
 def is_read_alone(path: Path) -> bool:
-    return path.is_file() and isinstance(next(iter(open_sources(str(path)))).reader, Resumable)
+    reader = next(iter(open_sources(str(path)))).reader if path.is_file() else None
+    return isinstance(reader, Resumable) and not isinstance(reader, Leaning)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.iterdir() if is_read_alone(path)))
@@ -299,3 +301,8 @@ def test_the_list_is_shown_in_pages(tmp_path: Path, command: Command) -> None:
 
     pages = [lines("--offset", str(n)) for n in (0, 3, 6, 9)]
     assert pages == [[1, 2, 3], [4, 5, 6], [7], []]
+
+
+def test_a_refused_row_of_the_second_file_of_a_name_is_read_by_that_name() -> None:
+    assert [unplaced(placed("rollout-1.jsonl", place)) for place in (1, 2, 13)] == ["rollout-1.jsonl"] * 3
+    assert unplaced("notes (2).jsonl") == "notes (2).jsonl"

@@ -303,7 +303,9 @@ def test_each_version_goes_by_its_own_time_and_its_lineage_with_it(tmp_path: Pat
     run_nightly(on(job, 1), ())
     assert (content(job).height, links(job).height) == (2, 2)
     run_nightly(on(job, 9), ())
-    assert (content(job).height, links(job).height) == (0, 0)
+    assert (content(job).height, links(job).height) == (0, 2)  # a fact rests on it
+    run_nightly(on(job, 500), ())
+    assert (facts(job), links(job).height) == ([], 0)
 
 
 def test_a_complete_run_comes_to_what_the_nights_came_to(tmp_path: Path, job: Job) -> None:
@@ -325,3 +327,36 @@ def test_an_encrypted_lake_marks_what_is_replaced(tmp_path: Path) -> None:
     assert served(job) == sorted([TEA["content"], TOLD[1]])
     assert facts(job) == ["The user likes green tea", "The user lives in Porto"]
     assert tables.scan(job.lake, EPISODES).filter("is_injected").collect()["tags"].to_list() == [["replaced"]]
+
+
+@pytest.mark.parametrize("commit_rows", [1, 2, 100])
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("names", [("jan/chat.jsonl", "feb/chat.jsonl"), ("jan.jsonl", "feb.jsonl")])
+def test_of_exports_that_give_an_edit_one_time_the_one_read_later_stands(
+    tmp_path: Path, names: tuple[str, str], is_turned: bool, commit_rows: int
+) -> None:
+    tight = Policy(ingest=IngestPolicy(batch_rows=1, commit_rows=commit_rows))
+    job = job_on(tmp_path / "lake", policy=tight)
+    files = [tmp_path / name for name in names]
+    for path, text in zip(files, TOLD, strict=False):
+        path.parent.mkdir(exist_ok=True)
+        write(path, [TEA, place(text), row(3)])
+    files, texts = (files[::-1], TOLD[1::-1]) if is_turned else (files, TOLD[:2])
+    tally = ingest(job, *files)
+    assert (tally["landed"], tally["versions"], tally["duplicates"]) == (4, 1, 2)
+    assert served(job) == sorted([TEA["content"], row(3)["content"], texts[1]])
+    for path in (*files, *files[::-1]):  # neither order changes anything any more
+        assert ingest(on(job, 1), path)["landed"] == 0
+    assert served(job) == sorted([TEA["content"], row(3)["content"], texts[1]])
+
+
+def test_two_texts_of_one_time_in_the_second_file_of_a_name_are_refused_however_commits_cut_it(
+    tmp_path: Path,
+) -> None:
+    for commit_rows in (1, 100):
+        tight = Policy(ingest=IngestPolicy(batch_rows=1, commit_rows=commit_rows))
+        job = job_on(tmp_path / f"{commit_rows}", policy=tight)
+        (tmp_path / "b").mkdir(exist_ok=True)
+        first = write(tmp_path / "chat.jsonl", [TEA])
+        second = write(tmp_path / "b" / "chat.jsonl", [place(TOLD[0]), row(3), place(TOLD[1])])
+        assert ingest(job, first, second)["reasons"] == {"duplicate_id": 1}
