@@ -79,6 +79,7 @@ MEANINGS = {
     "sources.session": "Session of rows that name none.",
     "sources.timezone": "IANA zone of times that name none; without it such rows are quarantined.",
     "sources.event_at": "When rows happened that bear no time, ISO 8601; without it they are quarantined.",
+    "sources.only_tenant": "Whether rows that name another tenant than `tenant` are quarantined.",
 }
 """Meanings of fields that carry no string of their own; where one does, it wins."""
 

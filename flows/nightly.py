@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -101,7 +102,8 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
         UnfinishedError: The language model failed for good, or units of steps did; the rest of the night
             was run.
         EndpointError: The embedder did, or the language model where nothing is to be published.
-        CheckError: An open erasure could not be completed; the rest of the night was run.
+        CheckError: An open erasure could not be completed, and the rest of the night was run; or the index
+            failed a check, and none was published.
     """
     with exclusive(job):
         erasures = resume_step(job)  # first: what must go is neither read nor published once more
@@ -119,9 +121,11 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
                 raise
             failures.append(error)
             steps.append(_failed(job, began, error))
-        steps += [tried("decay", run_decay), tried("retain", run_retain), *shared_steps(job)]
+        steps += [tried("decay", run_decay), tried("retain", lambda job: run_retain(job, is_night=True))]
+        steps += shared_steps(job)
         if publish:
-            steps.append(tried("publish", run_publish))
+            with kept_if_failed(job):
+                steps.append(tried("publish", run_publish))
         if not job.has_diff:  # a trial night, on a copy that is thrown away, settles nothing
             resume_requests(job)
         pointer = readable_pointer(job.lake)
@@ -134,6 +138,17 @@ def run_nightly(job: Job, sources: Iterable[tuple[Source, Defaults]], *, publish
     if failures:
         raise UnfinishedError(failures, night) from failures[0]
     return night
+
+
+@contextmanager
+def kept_if_failed(job: Job) -> Iterator[None]:
+    """Where the block, the end of a night, fails: what retention took out goes from the disk even so."""
+    try:
+        yield
+    except SlowwaveError:
+        with suppress(SlowwaveError):
+            keep(job)
+        raise
 
 
 def _tried(

@@ -30,6 +30,7 @@ def nightly(
     agent: str | None = None,
     timezone: str | None = None,
     event_at: str | None = None,
+    only_tenant: bool = False,
     as_of: str | None = None,
     publish: bool = True,
     force: bool = False,
@@ -47,6 +48,7 @@ def nightly(
         agent: Agent of rows that name none.
         timezone: Zone of times that name none, such as Europe/Berlin.
         event_at: When rows happened that bear no time, ISO 8601.
+        only_tenant: Refuse rows that name another tenant than that of the call, or of their source.
         as_of: Instant to reason at, ISO 8601 with a zone; none: now.
         publish: Whether to publish at the end.
         force: Publish even where nothing changed.
@@ -59,13 +61,14 @@ def nightly(
         yield run.embed()
         yield run.consolidate()
         yield run.decay()
-        yield run.retain()
+        yield run.retain(is_night=True)
         yield from run.sharing()
         if publish:
             yield run.publish(force)
 
     scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone, "event_at": event_at}
-    options = options_of(lake, config, as_of, sources=sources, format=format, **scope)
+    told = {**scope, "only_tenant": only_tenant}
+    options = options_of(lake, config, as_of, sources=sources, format=format, **told)
     return run_plan("nightly", options, on_busy, plan)
 
 
@@ -80,12 +83,14 @@ def ingest(
     agent: str | None = None,
     timezone: str | None = None,
     event_at: str | None = None,
+    only_tenant: bool = False,
     as_of: str | None = None,
     on_busy: OnBusy | None = None,
 ) -> Manifest | State[Any]:
     """Land traces as episodes. Parameters as for nightly."""
     scope = {"tenant": tenant, "user": user, "agent": agent, "timezone": timezone, "event_at": event_at}
-    options = options_of(lake, config, as_of, sources=sources, format=format, **scope)
+    told = {**scope, "only_tenant": only_tenant}
+    options = options_of(lake, config, as_of, sources=sources, format=format, **told)
     return run_plan("ingest", options, on_busy, lambda run: iter([run.ingest()]))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,12 +34,12 @@ from flows.health_night import night_health
 from flows.ingest import run_ingest
 from flows.job import Job, StepResult, exclusive, step
 from flows.markdown import manifest_markdown
-from flows.nightly import Night, UnfinishedError, failed_step
+from flows.nightly import Night, UnfinishedError, failed_step, kept_if_failed
 from flows.prefect_progress import run_progress
 from flows.publish import run_publish
 from flows.retain import run_retain
 from flows.rights import resume_open as resume_requests
-from flows.setup import config_of, configured_sources, defaults_of, job_of
+from flows.setup import config_of, configured_sources, job_of, scope_of
 from flows.upkeep_night import keep
 from flows.without_content import without_content
 from lake.index_record import readable_pointer
@@ -78,7 +79,8 @@ def run_plan(
         job = replace(_with_busy(job_of(options, config), on_busy), progress=run_progress(config.policy))
         run = Run(job, options, config)
         with exclusive(job):
-            steps = list(plan(run))
+            with kept_if_failed(job) if name == NIGHT else nullcontext():
+                steps = list(plan(run))
             resume_requests(job)
             pointer = readable_pointer(job.lake)
             live = pointer.generation if pointer else None
@@ -216,9 +218,9 @@ class Run:
         """Score what every memory is still worth."""
         return self._step("decay", lambda: run_decay(self.job))
 
-    def retain(self) -> StepResult:
-        """Take out what is due."""
-        return self._step("retain", lambda: run_retain(self.job))
+    def retain(self, *, is_night: bool = False) -> StepResult:
+        """Take out what is due; ``with_health`` removes what a night superseded."""
+        return self._step("retain", lambda: run_retain(self.job, is_night=is_night))
 
     def sharing(self) -> Iterator[StepResult]:
         """Work out the patterns that tenants share; no step where nobody shares anything."""
@@ -261,10 +263,9 @@ class Run:
     def _sources(self) -> Iterator[tuple[Source, Defaults]]:
         """The call's sources, else the configured ones."""
         self.skipped.clear()
-        given, scope = self.options.sources, defaults_of(self.options)
+        given, scope = self.options.sources, scope_of(self.options)
         entries = [self._entry(source) for source in given] if given else self.config.sources
-        for path, form, own in configured_sources(tuple(entries)):
-            defaults = replace(scope, **{k: v for k, v in vars(own).items() if v is not None})
+        for path, form, defaults in configured_sources(entries, scope):
             for source in open_sources(path, form, policy=self.job.policy.ingest, on_skip=self._skip):
                 yield source, defaults
 

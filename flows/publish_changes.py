@@ -80,7 +80,8 @@ def _files(lake: Lake, table: Table, mark: lineage.Mark) -> Files | None:
         return None
     now = tables.data_files(lake, table)
     try:
-        then = tables.data_files(lake, table, at_version=mark[0]) if mark[0] >= 0 else frozenset()
+        # A file that was only merged since is the same under another name, wherever its bytes are by now.
+        then = tables.files_followed(lake, table, mark[0]) if mark[0] >= 0 else frozenset()
     except LakeError:
         return None
     return Files(tuple(sorted(now - then)), tuple(sorted(then - now)))

@@ -65,11 +65,12 @@ class _Run:
         return {key.split("|")[1] for key in self.total.removed}
 
 
-def run_retain(job: Job) -> StepResult:
+def run_retain(job: Job, *, is_night: bool = False) -> StepResult:
     """Take out of the lake what the policy, a person's own period or a forbidden topic lets go.
 
     Args:
         job: The run; where ``job.is_dry``, nothing is written, and the detail lists what would go.
+        is_night: Superseded files are left to ``upkeep_night.keep``: publish still reads in them what went.
 
     Returns:
         rows_in: rows judged; rows_out: rows that went (dry: would go). ``unchanged`` where nothing can
@@ -90,7 +91,8 @@ def run_retain(job: Job) -> StepResult:
         due, bases, is_news = _due(job, seen, method, told)
         is_resumed = not job.is_dry and _is_resumed(job)
         working = retain_working(job)
-        if not (due or is_resumed or _vacuumable(job, seen) or working):
+        past = [] if is_night else _vacuumable(job, seen)
+        if not (due or is_resumed or past or working):
             result.state = "unchanged"
             if is_news:
                 retain_state.save(job, method, seen)
@@ -100,7 +102,7 @@ def run_retain(job: Job) -> StepResult:
             _take(run, seen, done)
         result.rows_in = run.rows
         if not job.is_dry:
-            _finished(run, method, seen)
+            _finished(run, method, seen, is_night=is_night)
         _tell(run, result)
         if working:
             result.detail["working"] = working.as_dict()
@@ -170,7 +172,7 @@ def _take(run: _Run, seen: Seen, done: Done) -> None:
         seen.buckets[bucket] = {"files": "", "next_at": done.result["next_at"][str(bucket)]}
 
 
-def _finished(run: _Run, method: str, seen: Seen) -> None:
+def _finished(run: _Run, method: str, seen: Seen, *, is_night: bool) -> None:
     """Derive anew what rested on a forbidden topic, close the ledger, tidy up, and remember."""
     job = run.job
     _forget(job)  # units have written beside what this block holds open
@@ -186,7 +188,7 @@ def _finished(run: _Run, method: str, seen: Seen) -> None:
         retain_journal.drop(job)
     touched = run.touched | drop_leftovers(job.lake).keys()  # of an encrypted lake put back from a backup
     now = datetime.now(UTC)
-    for name in _vacuumable(job, seen):
+    for name in () if is_night else _vacuumable(job, seen):
         upkeep.vacuum(job.lake, _TABLES[name], job.policy.ingest.vacuum_after_hours)
         del seen.superseded[name]
     seen.superseded |= dict.fromkeys(touched, now.isoformat())

@@ -17,6 +17,7 @@ import polars as pl
 from flows.job import Job
 from flows.retain_groups import grouped
 from flows.retain_ledger import Lines, lines_by_bucket, waited_tenants
+from flows.retain_lineage import version_lineage
 from flows.retain_parts import Part
 from flows.retain_plan import Instructions, Plan, access_of, match_of, plan_buckets
 from flows.retain_remove import tier_expr
@@ -164,10 +165,12 @@ def _narrow(verdicts: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def followers(job: Job, buckets: Sequence[int], going: Mapping[str, pl.DataFrame]) -> Plan:
     """Verdicts on what goes with other rows: decisions on claims, and lineage of derived rows."""
     claims = going[CLAIMS.name].select(*_VERDICT, item_id="claim_id")
-    derived = pl.concat(going[name].select(*_VERDICT, derived_id=key) for name, key in KEYS.items())
+    keys = {name: key for name, key in KEYS.items() if name != EPISODES.name}
+    derived = pl.concat(going[name].select(*_VERDICT, derived_id=key) for name, key in keys.items())
+    links = _held(job, LINEAGE, "derived_id", buckets, derived)
     found = {
         DECISIONS.name: _held(job, DECISIONS, "item_id", buckets, claims),
-        LINEAGE.name: _held(job, LINEAGE, "derived_id", buckets, derived),
+        LINEAGE.name: pl.concat([links, version_lineage(job, buckets, going, _VERDICT)]),
     }
     return Plan(
         {name: rows.with_columns(tier_expr(rows.columns)) for name, rows in found.items()},

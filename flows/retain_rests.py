@@ -72,7 +72,10 @@ def with_orphans(
     )
     marked = going.with_columns(is_listed=goes_listed)
     every = pl.concat([listed, marked.filter("is_listed").select(_LISTED)])
-    is_free = ~among("episode_id", needed["episode_id"]) & ~is_held(holds, "episode_id")
+    # An import has brought these back.
+    back = episodes.filter(_STAYS, among("episode_id", listed["episode_id"]))["episode_id"]
+    is_back = pl.col("episode_id").is_in(back.implode())
+    is_free = (is_back | ~among("episode_id", needed["episode_id"])) & ~is_held(holds, "episode_id")
     free, kept = every.filter(is_free), every.filter(~is_free)
     known = [episodes.filter(_STAYS), cold.filter(_STAYS), cooled, kept]
     known_ids = pl.concat([rows["episode_id"] for rows in known])

@@ -158,7 +158,8 @@ def nightly(options: argparse.Namespace) -> Output:
     job = job_of(options, config)
 
     def configured() -> Pairs:
-        for path, form, defaults in configured_sources(config.sources):
+        only = {"only_tenant": options.only_tenant}
+        for path, form, defaults in configured_sources(config.sources, only):
             for source in open_sources(path, form, policy=job.policy.ingest, on_skip=told_skipped):
                 yield source, defaults
 

@@ -40,14 +40,15 @@ def retain(options: argparse.Namespace) -> Output:
 
 def cold(options: argparse.Namespace) -> Output:
     """List what lies in cold storage, or bring it back."""
+    from flows.commit import bring_back
     from flows.job import exclusive
     from flows.present_forgetting import cold_text
-    from lake.cold import cold_rows, restore
+    from lake.cold import cold_rows
 
     job, subject = job_of(options), _subject(options)
     if options.restore:
         with exclusive(job):
-            count = restore(job.lake, subject, job.as_of)
+            count = bring_back(job, subject)
         return Output({"restored": count}, f"{count:,} episodes are back from cold storage")
     rows = [
         _shown(row)

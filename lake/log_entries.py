@@ -124,3 +124,31 @@ def arrived(commits: Iterable[Commit], base: Collection[str], due: Collection[st
             sources[folder] = sources.get(folder, False) or name in new
         new |= {n for n in commit.added if n in wanted or sources.get(n.rpartition("/")[0], True)}
     return new
+
+
+def followed(commits: Iterable[Commit], files: Collection[str]) -> set[str]:
+    """Under which names the rows of some files stand, after the merges among some commits.
+
+    A merge is followed where it took none but these files of a folder; what a row was changed or taken out of
+    keeps the name that it had before.
+
+    Args:
+        commits: All that came since the files stood, in order.
+        files: Data files.
+    """
+    names = set(files)
+    for commit in commits:
+        if not commit.is_upkeep:
+            continue
+        gone, came = _by_folder(commit.removed), _by_folder(commit.added)
+        for folder, merged in gone.items():
+            if merged <= names:
+                names = (names - merged) | came.get(folder, set())
+    return names
+
+
+def _by_folder(names: Iterable[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name in names:
+        found.setdefault(name.rpartition("/")[0], set()).add(name)
+    return found

@@ -104,18 +104,30 @@ def squeeze(lake: Lake, table: Table) -> int:
     Returns:
         How many rows went.
     """
-    # Each revision after the first leaves one row behind that stands no more; a removed one is another.
+    # Each revision after the first left one row behind that stands no more; a removed one is another.
     is_stale = (pl.col("revision") > 1).cast(pl.Int64) + pl.col("is_removed").cast(pl.Int64)
     marks = tables.scan(lake, table).select("tenant_bucket", "is_removed", "revision")
     counts = marks.group_by("tenant_bucket").agg(rows=pl.len(), stale=is_stale.sum()).collect()
     gone = 0
     for bucket in sorted(counts.filter(2 * pl.col("stale") > pl.col("rows"))["tenant_bucket"]):
         files = sorted(tables.data_files(lake, table, buckets=[bucket]))
+        if not _is_mostly_stale(lake, table, files):
+            continue
         held = tables.scan(lake, table, files=files).collect()
         stood = newest(table, held).filter(~pl.col("is_removed"))
         tables.rewrite(lake, table, files, stood)
         gone += held.height - stood.height
     return gone
+
+
+def _is_mostly_stale(lake: Lake, table: Table, files: Collection[str]) -> bool:
+    """Whether more than half of the rows of a bucket's files no longer stand, by their keys.
+
+    Revisions alone only bound it: what a row left behind may be gone by an earlier ``squeeze``.
+    """
+    keys = tables.scan(lake, table, files=files).select(*table.key, *REVISION).collect()
+    stood = newest_rows(table, keys).filter(~pl.col("is_removed"))
+    return 2 * stood.height < keys.height
 
 
 def purge(lake: Lake, table: Table, owners: pl.DataFrame) -> int:

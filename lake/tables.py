@@ -20,7 +20,7 @@ from lake.data_files import in_partitions, require_whole, scan_files
 from lake.faults import wrapped
 from lake.known_states import Opened, newest
 from lake.lake import Lake
-from lake.log_entries import arrived, read_commit, undone
+from lake.log_entries import arrived, followed, read_commit, undone
 from lake.opened import forget, held_open, open_table
 from lake.parts import removal, remove_parts
 from lake.storage import make_directory
@@ -265,6 +265,23 @@ def added_files(lake: Lake, table: Table, since_version: int, due: Collection[st
     commits = [read_commit(lake.storage, table, number) for number in later]
     known = [commit for commit in commits if commit is not None]
     return now & arrived(known, base, due) if len(known) == len(commits) else now - base
+
+
+def files_followed(lake: Lake, table: Table, since_version: int) -> frozenset[str]:
+    """Data files of a version, under the names that their rows have since they were merged.
+
+    Names from before a merge stay where the log no longer tells of it, or where it took newer files, too.
+
+    Raises:
+        LakeError: The version is no longer in the log.
+    """
+    base = data_files(lake, table, at_version=since_version)
+    if base <= data_files(lake, table):
+        return base
+    later = range(since_version + 1, version(lake, table) + 1)
+    commits = [read_commit(lake.storage, table, number) for number in later]
+    known = [commit for commit in commits if commit is not None]
+    return frozenset(followed(known, base)) if len(known) == len(commits) else base
 
 
 def size_bytes(lake: Lake, table: Table) -> int:

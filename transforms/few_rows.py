@@ -85,7 +85,8 @@ def episodes_of(
     Returns:
         Rows of ``schemas.EPISODES`` as plain values, in order: exactly those of ``normalise``.
     """
-    if not 0 < len(records) <= FEW or policy.redact.keep_restricted_tenants:
+    is_plain = not (policy.redact.keep_restricted_tenants or defaults.only_tenant)
+    if not 0 < len(records) <= FEW or not is_plain:
         return None
     scope = {name: getattr(defaults, name) or None for name in _SCOPE}
     rules = _Rules(policy, as_of, scope, source, file_name, buckets)

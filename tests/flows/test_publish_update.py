@@ -12,7 +12,7 @@ import orjson
 import polars as pl
 import pytest
 
-from flows import publish_build
+from flows import publish_build, publish_changes
 from flows.embed import run_embed
 from flows.engine.units import UnitsError
 from flows.job import Job
@@ -25,7 +25,7 @@ from lake.index_build import generations, remove_generation
 from lake.index_checks import Check
 from lake.recall import Recall
 from lake.rights import standing
-from lake.upkeep import compact
+from lake.upkeep import compact, vacuum
 from tests.flows.lakes import AS_OF, content, files_below, ingest, job_on, row, write
 from tests.flows.measured import add_facts
 from tests.transforms.forgetting.plain import recall
@@ -300,6 +300,30 @@ def test_other_inputs_and_a_lost_history_end_in_a_rebuild(job: Job, tmp_path: Pa
         if not any(file.match(name.rpartition("/")[2]) for name in tables.data_files(job.lake, EPISODES)):
             file.unlink()  # as vacuum does
     assert run_publish(job).detail["built"] == "whole"
+    require_same_as_whole(job)
+
+
+def test_files_that_were_merged_and_removed_since_are_neither_missed_nor_read(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for start in (40, 46, 52):
+        land(job, tmp_path, range(start, start + 6))
+    hear(job, recall(1, content(job)["episode_id"][3], job.as_of, session_id="d1"))
+    run_publish(job)
+    for table in (EPISODES, RECALLS):
+        compact(job.lake, table)
+        vacuum(job.lake, table, 0)
+    land(job, tmp_path, range(58, 60))
+    forgotten = content(job)["episode_id"].to_list()[:1]
+    forget(job, forgotten)
+    read = list[str]()
+    scanned = publish_changes.scan_files
+    monkeypatch.setattr(
+        publish_changes, "scan_files", lambda *told: (read.extend(told[2]), scanned(*told))[1]
+    )
+    done = run_publish(job)
+    assert (done.detail["built"], done.detail["removed"]) == ("updated", 1)
+    assert len(read) == 3, "what came, and the merged file that a row was taken out of, before and after"
     require_same_as_whole(job)
 
 

@@ -14,7 +14,7 @@ import pytest
 from flows import retain_state
 from flows.embed import run_embed
 from flows.ingest import run_ingest
-from flows.job import Job
+from flows.job import Job, StepResult
 from flows.nightly import Night, run_nightly
 from flows.upkeep_night import STATE, keep
 from lake import hints, lineage, tables, upkeep
@@ -33,8 +33,9 @@ from tests.flows.lakes import (
     what_is_held,
     write,
 )
+from transforms.errors import CheckError
 from transforms.merging import DataFile, merges
-from transforms.policy import IngestPolicy, Policy
+from transforms.policy import IngestPolicy, Policy, PublishPolicy
 from transforms.policy_upkeep import UpkeepPolicy
 from transforms.schemas import EPISODES, FACTS, RUNS, STORED, VECTORS, Table
 from transforms.validate import Defaults
@@ -291,3 +292,46 @@ def test_a_row_is_written_again_few_times() -> None:
         assert len(held) <= numbers.partition_files
     assert sum(file.size_bytes for file in held) == 400_000
     assert written / 400_000 < 12
+
+
+# Retention and publish in one night
+
+EACH_DAY = AT_ONCE.model_copy(update={"publish": PublishPolicy(rebuild_above_ratio=1)})
+
+
+def expiring(folder: Path, days: int, each: int = 8) -> Path:
+    """Rows that stay, and some that go on each of the next days."""
+    rows = [row(n, expires_at=(AS_OF + timedelta(days=n % each, hours=-1)).isoformat())
+            for n in range(each, each * days)]  # fmt: skip
+    return write(folder / "rows.jsonl", [*rows, *(row(n) for n in range(each * days, each * (days + 4)))])
+
+
+def on_disk(job: Job) -> set[str]:
+    below = job.lake.storage.path("tables/episodes")
+    return {file.relative_to(below).as_posix() for file in below.rglob("part-*.parquet")}
+
+
+def test_publish_reads_what_retention_took_out_before_it_goes_from_the_disk(tmp_path: Path) -> None:
+    job, built = job_on(tmp_path / "lake", policy=EACH_DAY), []
+    night(job, expiring(tmp_path, 8))
+    for day in range(1, 5):
+        done = night(replace(job, as_of=AS_OF + timedelta(days=day)))
+        retained, published = done.steps[-2], done.steps[-1]
+        assert (retained.name, published.name, retained.rows_out > 0) == ("retain", "publish", True)
+        built.append(published.detail["built"])
+        assert on_disk(job) == set(tables.data_files(job.lake, EPISODES))
+    assert built == ["updated"] * 4
+
+
+def test_what_retention_took_out_goes_from_the_disk_also_where_publish_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(job: Job) -> StepResult:
+        raise CheckError("the index failed a check", "Run again.")
+
+    job = job_on(tmp_path / "lake", policy=EACH_DAY)
+    night(job, expiring(tmp_path, 8))
+    monkeypatch.setattr("flows.nightly.run_publish", fails)
+    with pytest.raises(CheckError):
+        night(replace(job, as_of=AS_OF + timedelta(days=2)))
+    assert on_disk(job) == set(tables.data_files(job.lake, EPISODES))

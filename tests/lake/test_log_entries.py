@@ -14,7 +14,7 @@ from lake import lineage, tables, upkeep
 from lake.file_names import MODULUS, digest_of, file_name, rows_digest
 from lake.known_states import newest
 from lake.lake import Lake, init_lake
-from lake.log_entries import Commit, arrived, settled
+from lake.log_entries import Commit, arrived, followed, settled
 from tests.lake.made import episodes
 from transforms.errors import BusyError
 from transforms.schemas import EPISODES
@@ -90,6 +90,15 @@ def test_due_files_are_followed_to_where_their_rows_are_now() -> None:
     assert arrived([merged], {"a/1", "a/2", "b/1"}) == set()
     assert arrived([merged], {"a/1", "a/2", "b/1"}, {"a/1"}) == {"a/1", "a/3"}
     assert arrived([merged], {"a/1", "a/2"}, {"a/3"}) == {"a/3"}, "known under the later name"
+
+
+def test_names_are_followed_through_merges_of_known_files_only() -> None:
+    merged = Commit(frozenset({"a/3", "b/3"}), frozenset({"a/1", "a/2", "b/1", "b/2"}))
+    assert followed([merged], {"a/1", "a/2", "b/1"}) == {"a/3", "b/1"}, "b/3 holds newer rows, too"
+    again = Commit(frozenset({"a/4"}), frozenset({"a/3"}))
+    assert followed([merged, again], {"a/1", "a/2"}) == {"a/4"}
+    changed = Commit(frozenset({"a/4"}), frozenset({"a/3"}), is_upkeep=False)
+    assert followed([merged, changed], {"a/1", "a/2"}) == {"a/3"}, "what went of it is told by reading it"
 
 
 def test_a_mark_is_the_last_commit_that_changed_a_row(lake: Lake) -> None:

@@ -181,6 +181,20 @@ def test_squeezing_keeps_what_stands_and_drops_the_rest(lake: Lake) -> None:
     assert held(lake) == {"a": "t3", "b": "t1"}
 
 
+def test_what_was_squeezed_is_written_again_only_once_more_than_half_of_it_is_stale(lake: Lake) -> None:
+    """Rows keep their revision: that it is above one says nothing of what is still there."""
+    for topic in ("t1", "t2", "t3"):
+        write(lake, members(a=topic, b=topic, c=topic))
+    assert revisions.squeeze(lake, TOPIC_MEMBERS) == 6
+    write(lake, members(a="t4", b="t3", c="t3"))
+    before = tables.version(lake, TOPIC_MEMBERS)
+    assert revisions.squeeze(lake, TOPIC_MEMBERS) == 0
+    assert tables.version(lake, TOPIC_MEMBERS) == before
+    write(lake, members(a="t5", b="t5", c="t5"))
+    assert revisions.squeeze(lake, TOPIC_MEMBERS) == 4
+    assert held(lake) == {"a": "t5", "b": "t5", "c": "t5"}
+
+
 def test_rows_that_come_while_a_bucket_is_rewritten_stay(lake: Lake) -> None:
     write(lake, members(a="t1"))
     files = tables.data_files(lake, TOPIC_MEMBERS)
