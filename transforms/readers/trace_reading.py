@@ -34,7 +34,7 @@ class Taking(ABC):
         Every span, or part of one, takes its number of ``rows.places``, whatever was read before it.
         """
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027
         """Add what still waits at the end of the source."""
 
     def held(self) -> Iterable[int]:
@@ -45,7 +45,7 @@ class Taking(ABC):
         """What it has to know of earlier records beside that, as JSON; without what is read again."""
         return None
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:  # noqa: B027
         """Take back what ``state`` gave."""
 
 
