@@ -6,6 +6,7 @@ import math
 import random
 import re
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -245,6 +246,8 @@ class Endpoint:
                     timeout=self._config.timeout_seconds,
                     max_retries=0,
                 )
+                # Whoever lets go of an endpoint without a close leaves no connection open.
+                weakref.finalize(self, self._client.close).atexit = False
             return self._client
 
     def close(self) -> None:
