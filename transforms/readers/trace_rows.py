@@ -113,8 +113,7 @@ class TraceRows:
             first[session_id] = min(began[trace_id], first.get(session_id, began[trace_id]))
         for *_, trace_id in sorted((first[s], s, began[t], t) for t, s in named.items()):
             self._land(trace_id, self._traces.pop(trace_id))
-        for conversation in self._conversations.values():
-            conversation.draft(self._collector, is_end=True)
+        self.pause()
 
     def pause(self) -> None:
         """Hand over the calls that wait for a result, so that nothing that landed waits for anything."""
