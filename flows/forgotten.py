@@ -10,11 +10,10 @@ from collections.abc import Collection
 import polars as pl
 
 from flows.job import Job
-from flows.retain_plan import access_of
+from flows.retain_plan import Instructions, access_of
 from flows.retain_state import instructions_of
 from lake import tables
-from transforms import standing
-from transforms.forgetting.due import LIGHT, Wishes, judged, with_capacity
+from transforms.forgetting.due import LIGHT, judged, with_capacity
 from transforms.owners import owner_expr
 from transforms.schemas import EPISODES, FORGOTTEN
 
@@ -41,8 +40,7 @@ def forgotten(job: Job, buckets: Collection[int], names: pl.Series, candidates: 
 
 def _staying(job: Job, buckets: Collection[int], rows: pl.DataFrame) -> pl.DataFrame:
     """``episode_id`` of the rows that retention would leave here, or in cold storage, beside what is here."""
-    told = instructions_of(job)
-    wishes = Wishes(standing.periods(told), standing.pins(told), standing.held(told))
+    wishes = Instructions(instructions_of(job)).wishes
     mine = rows.unique("episode_id", keep="first", maintain_order=True)
     owners = mine.select(owner_expr(), "tenant_id").unique().lazy()
     held = tables.scan(job.lake, EPISODES, buckets=buckets).select(LIGHT)
