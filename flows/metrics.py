@@ -16,7 +16,6 @@ from lake import queries, tables
 from lake.rights import standing
 from lake.rights.subjects import salt, tenant_hash
 from lake.row_counts import rows_by_bucket
-from transforms import standing as wishes_of
 from transforms.forgetting.access import fold
 from transforms.forgetting.due import Wishes
 from transforms.health import crowding as near
@@ -53,8 +52,7 @@ def looked_at(job: Job, window: Window, *, has_waiting: bool = False) -> Looked:
         window: Which calls.
         has_waiting: Calls that no night has folded yet, too.
     """
-    told = standing.load_all(job.lake)
-    wishes = Wishes(wishes_of.periods(told), wishes_of.pins(told))
+    wishes = Wishes.of(standing.load_all(job.lake))
     since = read.wishes_changed_at(job)
     calls, served, facts, judged = [], [], [], []
     for bucket in read.called_buckets(job, window, has_waiting=has_waiting):

@@ -23,7 +23,6 @@ from transforms.forgetting.due import Wishes
 from transforms.memories import live, memories
 from transforms.schemas import EPISODES, MEMORIES, RECALLS, SUMMARIES, VECTORS, Table
 from transforms.scoring_record import FORM
-from transforms.standing import periods, pins
 from transforms.summaries.summarise import dropped
 
 SLICE_ROWS = 100_000
@@ -57,8 +56,7 @@ def inputs_of(job: Job) -> dict[str, Any]:
 
 def wishes_of(job: Job) -> Wishes:
     """Retention periods and pins that stand."""
-    told = standing.load_all(job.lake)
-    return Wishes(periods(told), pins(told))
+    return Wishes.of(standing.load_all(job.lake))
 
 
 def _digest(job: Job) -> str:

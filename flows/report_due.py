@@ -10,7 +10,6 @@ from flows.job import Job
 from flows.retain_groups import grouped
 from lake import revisions, tables
 from lake.rights.standing import load_all
-from transforms import standing as wishes_of
 from transforms.compliance.kept import PRESENT_SCHEMA, present
 from transforms.forgetting.due import Wishes
 from transforms.forgetting.verdicts import SINCE, dated
@@ -42,8 +41,7 @@ LOOKED_AT: tuple[Table, ...] = (
 
 def past_due(job: Job) -> pl.DataFrame:
     """Rows past their time by tenant, table and tier (``kept.PRESENT_SCHEMA``), some buckets at a time."""
-    told = load_all(job.lake)
-    wishes = Wishes(wishes_of.periods(told), wishes_of.pins(told), wishes_of.held(told))
+    wishes = Wishes.of(load_all(job.lake))
     counts = [pl.DataFrame(schema=PRESENT_SCHEMA)]
     held = {table.name: _folders(job, table) for table in LOOKED_AT}
     with job.progress.task("expired rows", job.lake.buckets, "buckets") as advance:

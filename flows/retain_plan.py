@@ -16,7 +16,6 @@ from flows.job import Job
 from flows.retain_parts import WHOLE, Part, rows_of
 from flows.retain_remove import known_expr, tier_expr
 from lake import revisions, tables
-from transforms import standing as wishes_of
 from transforms.forgetting.access import fold
 from transforms.forgetting.due import LIGHT, Wishes, judged, with_capacity
 from transforms.forgetting.verdicts import (
@@ -89,7 +88,7 @@ class Instructions:
     @property
     def wishes(self) -> Wishes:
         """Periods, pins and holds."""
-        return Wishes(wishes_of.periods(self.all), wishes_of.pins(self.all), wishes_of.held(self.all))
+        return Wishes.of(self.all)
 
     @property
     def forbidding(self) -> list[Standing]:

@@ -24,7 +24,6 @@ from lake.faults import wrapped
 from lake.lake import Lake
 from lake.rights.standing import load_all
 from lake.storage import LocalStorage
-from transforms import standing
 from transforms.errors import ConfigError, InputError, UsageError
 from transforms.forgetting.due import Wishes
 from transforms.policy import Policy
@@ -90,8 +89,7 @@ def _require(lake: Lake | None, out: Path) -> None:
 def _world(traces: Traces, policy: Policy) -> World:
     """What is known besides the calls: memories, what people asked for, and the size of a row."""
     lake = traces.lake
-    told = [] if lake is None else load_all(lake)
-    wishes = Wishes(standing.periods(told), standing.pins(told), standing.held(told))
+    wishes = Wishes.of([] if lake is None else load_all(lake))
     row_bytes = None if lake is None else _row_bytes(lake)
     memories = traces.memories
     if lake is not None and memories.height:

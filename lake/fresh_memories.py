@@ -19,7 +19,7 @@ from transforms.embedding import with_text_hash
 from transforms.forgetting.due import Wishes
 from transforms.memories import memories
 from transforms.policy import Policy
-from transforms.standing import Standing, periods, pins
+from transforms.standing import Standing
 
 if TYPE_CHECKING:
     from lake.embedders.protocol import Embedder
@@ -82,7 +82,7 @@ class FreshMemories:
         hashed = with_text_hash(episodes, self._policy.embed.max_text_chars)
         self._embed(hashed)
         nothing = pl.DataFrame(schema={"text_hash": pl.String, "vector": pl.List(pl.Float32)})
-        wishes = Wishes(periods(told), pins(told))
+        wishes = Wishes.of(told)
         rows = memories(hashed, nothing, self._policy, _BEGINNING, wishes=wishes)
         order = rows.select("memory_id").join(
             hashed.select(memory_id="episode_id", text_hash="text_hash"),

@@ -43,7 +43,6 @@ from transforms.schemas import (
 from transforms.skills.lessons import lessons
 from transforms.skills.patterns import patterns
 from transforms.skills.procedures import procedures
-from transforms.standing import periods, pins
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def believed(
     then = history.reached(lake, at, history.MEMORIES, scope.tenant, is_partial=is_partial)
     past = _Past(lake, then)
     told = [one for one in standing.load_all(lake) if one.subject.tenant == scope.tenant]
-    wishes = Wishes(periods(told), pins(told))
+    wishes = Wishes.of(told)
     served = live(_episodes(past, scope, policy, at), policy, at, wishes)
     most = policy.embed.max_text_chars
     texts = with_text_hash(served, most)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Self
 
 import polars as pl
 
@@ -14,7 +16,7 @@ from transforms.forgetting.score import is_forgotten, scored
 from transforms.owners import owner_expr
 from transforms.policy import Policy
 from transforms.schemas import INSTANT
-from transforms.standing import is_held
+from transforms.standing import Standing, held, is_held, periods, pins
 from transforms.subjects import Subject
 
 LIGHT = (
@@ -51,6 +53,12 @@ class Wishes:
     periods: pl.DataFrame | None = None
     pins: pl.DataFrame | None = None
     holds: list[Subject] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, told: Iterable[Standing]) -> Self:
+        """Those among standing instructions."""
+        told = list(told)
+        return cls(periods(told), pins(told), held(told))
 
 
 def judged(
