@@ -66,6 +66,8 @@ class Buffer:
     quarantine: list[pl.DataFrame] = field(default_factory=list)
     claimed: list[pl.Series] = field(default_factory=list)
     """Ids that rows of an export named themselves."""
+    source_bytes: int = 0
+    """As ``Batch``: spans repeat their history, so that a GB of them tells few rows."""
 
     @property
     def height(self) -> int:
@@ -75,7 +77,7 @@ class Buffer:
     def is_full(self, policy: IngestPolicy) -> bool:
         """Whether it holds the rows or bytes of one commit."""
         held = sum(frame.estimated_size() for frame in (*self.episodes, *self.quarantine))
-        return self.height >= policy.commit_rows or held >= policy.commit_bytes
+        return self.height >= policy.commit_rows or max(held, self.source_bytes) >= policy.commit_bytes
 
 
 def to_quarantine(job: Job, refusals: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -99,6 +101,7 @@ def commit(job: Job, buffer: Buffer, tally: Tally, *, is_chosen: bool = False) -
     Returns:
         Whether that is final: False where a row left out may come in later, when its subject says so.
     """
+    buffer.source_bytes = 0
     if buffer.height == 0:
         return True
     episodes = pl.concat(buffer.episodes or [EPISODES.empty()])

@@ -164,7 +164,7 @@ def _take(job: Job, commits: SharedCommits, file: File, batch: Batch, tally: Tal
     )
     refused = pl.concat([confined(known, defaults.confined_to), done.refusals])
     file.is_final = file.is_final and DEPENDS_ON_AS_OF not in refused["reason"]
-    commits.take(done.episodes, done.claimed, to_quarantine(job, refused, source))
+    commits.take(done.episodes, done.claimed, to_quarantine(job, refused, source), batch.source_bytes)
 
 
 def _placed(batch: Batch, file: File) -> Batch:

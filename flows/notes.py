@@ -25,7 +25,7 @@ from transforms.readers.lines import PLACES, Point
 from transforms.schemas import EPISODES, QUARANTINE, Table
 from transforms.validate import Defaults
 
-READERS_VERSION = 4
+READERS_VERSION = 5
 """Raise it when a reader or a rule makes other rows of the same bytes: every file is then read again."""
 _TABLES = (EPISODES, QUARANTINE)
 

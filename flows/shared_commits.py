@@ -71,7 +71,9 @@ class SharedCommits:
         self._ids: set[str] = set()
         self._current: list[pl.Series] = []
 
-    def take(self, episodes: pl.DataFrame, claimed: pl.Series, refused: pl.DataFrame) -> None:
+    def take(
+        self, episodes: pl.DataFrame, claimed: pl.Series, refused: pl.DataFrame, source_bytes: int = 0
+    ) -> None:
         """Hold rows of the file that is being read; what waits goes in first where they cannot share."""
         if self._files and (len(claimed) or not self._ids.isdisjoint(episodes["episode_id"])):
             self.commit()
@@ -80,6 +82,7 @@ class SharedCommits:
         self._buffer.episodes.append(episodes)
         self._buffer.claimed.append(claimed)
         self._buffer.quarantine.append(refused)
+        self._buffer.source_bytes += source_bytes
 
     @property
     def is_full(self) -> bool:

@@ -81,7 +81,8 @@ class IngestPolicy(Section):
     commit_rows: int = Field(150_000, ge=1, le=100_000_000)
     """Rows of one lake commit: more means fewer files, and more memory (about 1 KB a row)."""
     commit_bytes: int = Field(400_000_000, ge=1, le=1_000_000_000_000)
-    """Bytes of one lake commit: long texts fill the memory long before there are commit_rows of them."""
+    """Bytes of one lake commit, of its rows or of a file read for it: long texts fill the memory, and spans
+    tell few rows, long before there are commit_rows of them."""
     vacuum_after_hours: int = Field(24, ge=0, le=87_600)
     """Superseded files are kept this long, for readers that still hold an old version."""
 

@@ -73,6 +73,26 @@ def test_killed_behind_every_commit(tmp_path: Path, name: str, is_packed: bool) 
     assert not any((tmp_path / "lake" / "state" / "ingesting").rglob("*.json"))
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_few_rows_of_much_source_are_kept_too(tmp_path: Path, name: str) -> None:
+    """Calls of a model repeat their history: the bytes read for a commit count, not only its rows."""
+    records = FORMATS[name]([step for n in range(7) for step in steps(n, sessions=4, name=f"day{n}s")], 4)
+    file = tmp_path / "traces.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    part = file.stat().st_size // 8
+    policy = Policy(ingest=IngestPolicy(batch_bytes=part, commit_bytes=2 * part, sniff_bytes=4_096))
+    calm, job = (job_on(tmp_path / lake, policy=policy) for lake in ("calm", "lake"))
+    ingest(calm, file, defaults=ACME)
+    with dying_behind_the_next_part() as parts:
+        ingest(job, file, defaults=ACME)
+    assert parts
+    assert 0 < what_is_held(job).height < what_is_held(calm).height
+    progress = Kept()
+    ingest(replace(job, progress=progress), file, defaults=ACME)
+    assert sum(meter.total or 0 for meter in progress.meters if meter.unit == "bytes") < 8 * part
+    assert what_is_held(job).equals(what_is_held(calm))
+
+
 def test_an_erasure_leaves_no_note_of_a_file_that_was_read_halfway(tmp_path: Path) -> None:
     """Points of traces hold ids of sessions and digests of what was said in them."""
     told = [step for n in range(3) for step in steps(n, sessions=4, name=f"day{n}s")]

@@ -10,14 +10,17 @@ from typing import BinaryIO, Protocol, runtime_checkable
 import polars as pl
 
 from transforms.policy import IngestPolicy
+from transforms.readers.injected import split_recalled
 from transforms.readers.lines import Point
 from transforms.readers.text import JsonFault, clean_columns, dump_json
 from transforms.schemas import DRAFTS, REFUSALS
+from transforms.validate import ROLES
 
 ID_COLUMNS = ("natural_id", "tenant_id", "agent_id", "user_id", "session_id", "parent_id")
 CLEANED_COLUMNS = ("content", "speaker", "tool_name", "tool_arguments", "failure_reason", "feedback")
 """Free text: control characters go. Ids stay as given, or two of them could become one."""
 
+_USER_ROLES = frozenset(name for name, role in ROLES.items() if role == "user")
 _CARRIED = ("tenant_id", "user_id", "source_file", "source_line")
 
 
@@ -36,6 +39,7 @@ class Batch:
         point: Where ``Resumable.read_on`` goes on after it; None: nowhere, rows before wait for rows after.
         pause: To be called before the next batch is asked for: what else has to go in for the reading to go
             on here, with a point. It gives None where that is not possible.
+        source_bytes: Read for it; told where a source has far more of them than its rows.
     """
 
     drafts: pl.DataFrame
@@ -44,6 +48,7 @@ class Batch:
     left_out: dict[str, int] = field(default_factory=dict)
     point: Point | None = None
     pause: Callable[[], Batch | None] | None = None
+    source_bytes: int = 0
 
 
 class Reader(Protocol):
@@ -148,9 +153,25 @@ class Collector:
         self._chars = 0
 
     def draft(self, **fields: object) -> None:
-        """Add one draft; names are columns of ``DRAFTS``, absent ones null."""
-        self._chars += len(str(fields.get("content") or ""))
-        self._drafts.append({**fields, "source_file": self._file_name})
+        """Add one draft; names are columns of ``DRAFTS``, absent ones null.
+
+        Memories that were recalled into a user's message become a row of their own: they are not
+        the user's words.
+        """
+        content = fields.get("content")
+        self._chars += len(str(content or ""))
+        own = {**fields, "source_file": self._file_name}
+        if fields.get("role") in _USER_ROLES and isinstance(content, str) and not fields.get("is_injected"):
+            said, recalled = split_recalled(content)
+            if recalled:
+                own_id = fields.get("natural_id")
+                injected_id = f"{own_id}/injected" if said and own_id is not None else own_id
+                aside = {"content": recalled, "natural_id": injected_id, "is_injected": True}
+                self._drafts.append({**own, **aside})
+                own["content"] = said
+                if not said:
+                    return
+        self._drafts.append(own)
 
     def refuse(self, fault: JsonFault, raw: object, line: int) -> None:
         """Add one refusal; ``raw`` is the source text (str or UTF-8), or a JSON value to be quoted."""
@@ -193,10 +214,12 @@ class Collector:
         rows = len(self._drafts) + len(self._refusals)
         return rows >= times * self._policy.batch_rows or self._chars >= times * self._policy.batch_bytes
 
-    def flush(self, pause: Callable[[], Batch | None] | None = None) -> Iterator[Batch]:
+    def flush(
+        self, pause: Callable[[], Batch | None] | None = None, source_bytes: int = 0
+    ) -> Iterator[Batch]:
         """Hand over what is gathered, if anything."""
         if self._drafts or self._refusals or self._left_out:
-            yield replace(self.batch(), pause=pause)
+            yield replace(self.batch(), pause=pause, source_bytes=source_bytes)
 
     def batch(self) -> Batch:
         """What is gathered, be it nothing."""

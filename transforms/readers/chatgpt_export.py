@@ -18,10 +18,22 @@ from transforms.readers.blocks import Result, ending_of
 from transforms.readers.chatgpt_message import Message, message_of
 from transforms.readers.each_record import batches
 from transforms.readers.lines import START, Point
-from transforms.readers.parts import metadata_of
+from transforms.readers.parts import metadata_of, scalars
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault, dump_json, id_or_none, load_json, type_name
 from transforms.readers.times import iso_time
+
+_MAPPED = (
+    "id",
+    "conversation_id",
+    "user_id",
+    "title",
+    "create_time",
+    "update_time",
+    "current_node",
+    "mapping",
+)
+"""Fields of a conversation that have a place of their own; others that are single values go to metadata."""
 
 
 class ChatgptExport:
@@ -76,7 +88,8 @@ class _Tree:
             "source_line": self._number,
         }
         self._time = iso_time(conversation.get("create_time"), "create_time")
-        self._metadata = {"title": conversation.get("title"), "account_id": account}
+        known = {"title": conversation.get("title"), "account_id": account}
+        self._metadata = {**scalars(conversation, _MAPPED), **known}
         path = _path(nodes, conversation.get("current_node"))
         on_path = set(path)
         spoken = {k for k, n in nodes.items() if not isinstance(n, dict) or n.get("message") is not None}

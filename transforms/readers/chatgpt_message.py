@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from transforms.readers.parts import scalars
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 from transforms.readers.times import iso_time
 
@@ -12,6 +13,17 @@ _THINKING_TYPES = frozenset({"thoughts", "reasoning_recap"})
 _CONTEXT_TYPES = frozenset({"user_editable_context", "model_editable_context"})
 _CALL_TYPES = frozenset({"code"})
 _TEXT_FIELDS = ("text", "result", "content", "user_profile", "user_instructions", "model_set_context")
+
+_MAPPED = (
+    "id", "author", "create_time", "update_time", "content", "recipient", "metadata", "status", "weight",
+    "end_turn",
+)  # fmt: skip
+"""Fields of a message with a place of their own, or none; others that are single values go to metadata."""
+_EXTRA_MAPPED = (
+    "model_slug", "default_model_slug", "aggregate_result", "is_visually_hidden_from_conversation",
+    "request_id", "turn_exchange_id", "timestamp_", "message_type", "parent_id", "can_save", "is_complete",
+)  # fmt: skip
+"""The same of a message's metadata."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,8 @@ def message_of(key: str, node: object) -> Message:
         is_injected=is_hidden or role == "system" or kind in _CONTEXT_TYPES,
         is_failed=isinstance(status, str) and status.startswith("failed"),
         metadata={
+            **scalars(extra, _EXTRA_MAPPED),
+            **scalars(message, _MAPPED),
             "content_type": kind if kind != "text" else None,
             "model": extra.get("model_slug"),
             "other_parts": others,

@@ -11,12 +11,22 @@ from transforms.readers.batch import Batch, Collector
 from transforms.readers.blocks import Blocks, Call, Result, action_fields, blocks_of, result_fields
 from transforms.readers.each_record import batches
 from transforms.readers.lines import START, Point
-from transforms.readers.parts import metadata_of
+from transforms.readers.parts import metadata_of, scalars
 from transforms.readers.sniff import json_lines, top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 from transforms.readers.times import iso_time
 
 _ROLES = {"human": "user"}
+
+_MAPPED = (
+    "uuid", "name", "account", "created_at", "updated_at", "chat_messages", "summary",
+    "current_leaf_message_uuid",
+)  # fmt: skip
+"""Fields with a place of their own, or none; others that are single values go to metadata."""
+_MESSAGE_MAPPED = (
+    "uuid", "text", "content", "sender", "created_at", "updated_at", "attachments", "files", "index",
+    "parent_message_uuid",
+)  # fmt: skip
 
 
 class ClaudeExport:
@@ -74,7 +84,8 @@ class _Chat:
             "user_id": account if self._names_user else None,
             "source_line": self._number,
         }
-        self._metadata = {"title": conversation.get("name"), "account_id": account}
+        known = {"title": conversation.get("name"), "account_id": account}
+        self._metadata = {**scalars(conversation, _MAPPED), **known}
         self._time = iso_time(conversation.get("created_at"), "created_at")
         if not messages:
             self._collector.leave_out("empty_conversation")
@@ -95,6 +106,7 @@ class _Chat:
         blocks = blocks_of(message.get("content"))
         pasted = _attachments(message)
         said = _words(text, blocks)
+        kept = {**self._metadata, **scalars(message, _MESSAGE_MAPPED)}
         scope = self._scope | {
             "event_at": time if time is not None else self._time,
             "parent_id": parent_id,
@@ -113,7 +125,7 @@ class _Chat:
                 content=said,
                 metadata=metadata_of(
                     {
-                        **self._metadata,
+                        **kept,
                         "attachments": pasted,
                         "files": _file_names(message),
                         "other_parts": blocks.other_types,
@@ -122,7 +134,7 @@ class _Chat:
             )
         elif blocks.is_empty or not (blocks.calls or blocks.results or blocks.thinking or blocks.faults):
             self._collector.leave_out("empty_message")
-        self._draft_calls(blocks, scope, own_id)
+        self._draft_calls(blocks, scope | {"metadata": metadata_of(kept)}, own_id)
 
     def _draft_calls(self, blocks: Blocks, scope: dict[str, object], own_id: str | None) -> None:
         left = list(blocks.results)
@@ -134,7 +146,6 @@ class _Chat:
             self._collector.draft(
                 **scope,
                 natural_id=natural_id,
-                metadata=metadata_of(self._metadata),
                 **action_fields(call, result, self._policy),
             )
         for position, result in enumerate(left):
@@ -144,7 +155,6 @@ class _Chat:
             self._collector.draft(
                 **scope,
                 natural_id=_child(own_id, f"result/{position}"),
-                metadata=metadata_of(self._metadata),
                 **result_fields(result, self._policy),
             )
 

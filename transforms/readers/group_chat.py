@@ -19,7 +19,7 @@ from transforms.policy import IngestPolicy
 from transforms.readers.batch import Batch, Collector
 from transforms.readers.chats import person_fields
 from transforms.readers.lines import START, Point
-from transforms.readers.parts import content_of, metadata_of
+from transforms.readers.parts import content_of, metadata_of, scalars
 from transforms.readers.records import Record, json_records
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
@@ -31,6 +31,9 @@ _HEADERS = ("session_meta", "conversation_meta")
 _ALONE = ("solo", "assistant")
 """Scenes of one person and an assistant."""
 _MAPPED = frozenset(("message_id", "create_time", "sender", "sender_name", "content", "refer_list", "role"))
+_HEADER_MAPPED = frozenset(
+    ("group_id", "name", "scene", "tags", "default_timezone", "user_details", "created_at", "description")
+)
 _NAIVE = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?")
 
 
@@ -125,7 +128,7 @@ class _Chat:
         self._group = _id(header.get("group_id"))
         kept = {name: header.get(name) for name in ("scene", "tags")}
         title = _text(header.get("name"))
-        self._metadata = {"title": title, **kept}
+        self._metadata = {**scalars(header, _HEADER_MAPPED), "title": title, **kept}
         self._chat = _key_of(self._group, title)
         humans = [name for name, person in self._people.items() if not _is_assistant(person)]
         is_alone = header.get("scene") in _ALONE if "scene" in header else len(humans) < len(self._people)

@@ -15,6 +15,9 @@ _MAX_DEPTH = 32
 """Values nested deeper stay as they are: no convention writes so, and Python's stack is not endless."""
 _VALUE_KINDS = ("Value", "_value")
 _PLAIN_KINDS = ("string", "bool", "double", "bytes")
+_KINDS = frozenset(
+    f"{kind}{end}" for kind in (*_PLAIN_KINDS, "int", "array", "kvlist") for end in _VALUE_KINDS
+)
 _NANOS = 1_000_000_000
 _NANOS_FROM = 10**17
 """Smaller whole numbers are in another unit, which ``iso_number`` tells; 0 is a time that was never set."""
@@ -53,11 +56,17 @@ def _pair(item: object, field: str) -> tuple[str, object]:
 
 
 def any_value(value: object, depth: int = 0) -> object:
-    """A value of OTLP (``{"stringValue": ...}``) as a plain one; a plain one as it is."""
-    if not isinstance(value, dict) or len(value) != 1 or depth > _MAX_DEPTH:
+    """A value of OTLP (``{"stringValue": ...}``) as a plain one; a plain one as it is.
+
+    What a later version of OTLP may say beside it is passed over.
+    """
+    if not isinstance(value, dict) or depth > _MAX_DEPTH:
         return value
-    name, inner = next(iter(value.items()))
-    kind = next((name.removesuffix(end) for end in _VALUE_KINDS if name.endswith(end)), None)
+    told = [name for name in value if name in _KINDS]
+    if len(told) != 1:
+        return value
+    name, inner = told[0], value[told[0]]
+    kind = name.removesuffix("Value").removesuffix("_value")
     if kind in _PLAIN_KINDS:
         return inner
     if kind == "int":
@@ -66,10 +75,8 @@ def any_value(value: object, depth: int = 0) -> object:
     values = inner.get("values") if isinstance(inner, dict) else None
     if kind == "array":
         return [any_value(v, depth + 1) for v in values] if isinstance(values, list) else []
-    if kind == "kvlist":
-        pairs = [_pair_at(v, depth + 1) for v in values] if isinstance(values, list) else []
-        return dict(pairs)
-    return value
+    pairs = [_pair_at(v, depth + 1) for v in values] if isinstance(values, list) else []
+    return dict(pairs)
 
 
 def _pair_at(item: object, depth: int) -> tuple[str, object]:

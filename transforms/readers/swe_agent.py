@@ -31,10 +31,15 @@ _SUBMITTED = "submitted"
 _FAILED_STARTS = (
     "Your proposed edit has introduced new syntax error",
     "Your edit was not applied",
-    "EXECUTION TIMED OUT",
-    "COMMAND TIMED OUT",
 )
 """How the agent's own tools begin what they say when they did not do what was asked."""
+_TIMED_OUT = re.compile(r"^((?:EXECUTION|COMMAND) TIMED OUT\b.*)(?:\n.*){0,2}\s*\Z", re.MULTILINE)
+"""Behind what a command printed before it was stopped."""
+_SHELL_FAULT = re.compile(
+    r"\S[^\n]{0,300}: [^\n]*?\(?"
+    r"(?:No such file(?: or directory)?|command not found|Permission denied|(?:Is|Not) a directory)\)?"
+)
+"""A line of a shell or of a program of its own that did nothing."""
 _LINT_ERROR = re.compile(r"^- ([EF][0-9]+ .+)$", re.MULTILINE)
 
 
@@ -117,6 +122,7 @@ class _Run:
         self._id = run_id(history[:start], first)
         self._scope = {"session_id": self._id, "source_line": self._number}
         self._metadata = {
+            **scalars(run, _COMPANIONS),
             "instance_id": self._instance_id,
             "environment": run.get("environment"),
             "model": _model(run),
@@ -186,7 +192,8 @@ class _Run:
         if action.strip():
             done = call or _call_of(step.get("tool"), action)
             fields = action_fields(done, _result(observation, step.get("returncode")), self._policy)
-            if fields.get("outcome") == "failure" and (found := _LINT_ERROR.search(observation)):
+            found = _TIMED_OUT.search(observation) or _LINT_ERROR.search(observation)
+            if fields.get("outcome") == "failure" and found is not None:
                 fields["failure_reason"] = found[1].strip()[: self._policy.max_reason_chars]
             self._draft(f"action/{index}", extra, parent_id=parent, **fields)
         elif observation.strip():
@@ -228,7 +235,12 @@ def _call_of(tool: object, action: str) -> Call:
 def _result(observation: str, code: object) -> Result:
     if isinstance(code, int) and not isinstance(code, bool):
         return Result(None, None, observation, is_error=code != 0)
-    has_failed = observation.lstrip().startswith(_FAILED_STARTS)
+    lines = [line.strip() for line in observation.splitlines() if line.strip()]
+    has_failed = (
+        observation.lstrip().startswith(_FAILED_STARTS)
+        or _TIMED_OUT.search(observation) is not None
+        or (bool(lines) and all(_SHELL_FAULT.fullmatch(line) for line in lines))
+    )
     return Result(None, None, observation, is_error=True if has_failed else None)
 
 

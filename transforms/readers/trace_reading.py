@@ -105,6 +105,7 @@ class _Reading:
         self._records = json_records(stream, policy, wrapper, start)
         self._collector, self._rows, self._taking = collector, rows, taking
         self._done = self._number = start.number
+        self._batch_bytes, self._flushed = policy.batch_bytes, start.offset
 
     def restore(self, state: dict[str, Any]) -> None:
         self._done = state["record"]
@@ -124,11 +125,20 @@ class _Reading:
                 self._begin(self._held())
             if record.number <= self._done:
                 self._collector.drop()  # refused and counted before
-            elif self._collector.is_full:
-                yield from self._collector.flush(self._pause)
+                self._flushed += self._unflushed
+            elif self._collector.is_full or self._unflushed >= self._batch_bytes:
+                size = self._unflushed
+                self._flushed += size
+                yield from self._collector.flush(self._pause, size)
         self._taking.finish()
         self._rows.finish()
         yield from self._collector.flush()
+
+    @property
+    def _unflushed(self) -> int:
+        """Bytes of the source since the last batch: the same ones, wherever reading began."""
+        point = self._records.point
+        return point.offset - self._flushed if point is not None else 0
 
     def _pause(self) -> Batch | None:
         """See ``Batch.pause``."""

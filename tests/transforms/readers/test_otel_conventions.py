@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,6 +288,14 @@ def test_every_convention_tells_the_same(convention: str) -> None:
     assert json.loads(str(action["tool_arguments"])) == {"line": "4"}
     assert set(column(found.drafts, "session_id")) == {TRACE}
     assert found.refusals == []
+
+
+def test_what_a_later_otlp_says_of_a_value_costs_no_row() -> None:
+    file = Path(__file__).parents[3] / "samples" / "formats" / "otel-spans.json"
+    text = file.read_text("utf-8")
+    later = re.sub(r'\{"(string|int)Value":', r'{"interned":7,"\1Value":', text)
+    assert later.count("interned") > 20
+    assert read("otel-spans", later).drafts == read("otel-spans", text).drafts
 
 
 def test_log_records_are_the_messages_of_their_span() -> None:

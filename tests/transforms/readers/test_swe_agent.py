@@ -139,6 +139,44 @@ MINI_INFO = {
 }
 
 
+@pytest.mark.parametrize(
+    ("observation", "reason"),
+    [
+        (
+            "3 of 9 keys tried\nEXECUTION TIMED OUT AFTER 60 S.\nPLEASE REFINE IT.\n",
+            "EXECUTION TIMED OUT AFTER 60 S.",
+        ),
+        ("EXECUTION TIMED OUT", "EXECUTION TIMED OUT"),
+        ("strings: 'boat.img': No such file", "strings: 'boat.img': No such file"),
+        ("bash: line 3: fliege: command not found\n", "bash: line 3: fliege: command not found"),
+        ("/srv/*: cannot open `/srv/*' (No such file or directory)", None),
+        ("cat: a: Permission denied\ncat: b: No such file or directory", "cat: a: Permission denied"),
+    ],
+)
+def test_a_command_that_did_nothing_has_failed(observation: str, reason: str | None) -> None:
+    assert ended(observation) == ("failure", reason or observation)
+
+
+@pytest.mark.parametrize(
+    "observation",
+    [
+        "boat.py\ncat: b: No such file or directory",  # some of it was done
+        "log says EXECUTION TIMED OUT here",
+        "EXECUTION TIMED OUT is printed at\n12: a\n13: b\n14: c",
+        "all ferries: 3 boats",
+    ],
+)
+def test_a_command_that_did_something_is_not_judged(observation: str) -> None:
+    assert ended(observation) == (None, None)
+
+
+def ended(observation: str) -> tuple[object, object]:
+    run = sample()
+    run["trajectory"] = [{"action": "cat a b", "observation": observation, "response": "", "thought": "look"}]
+    (action,) = [d for d in read(NAME, json.dumps(run).encode()).drafts if d["kind"] == "action"]
+    return action["outcome"], action["failure_reason"]
+
+
 def test_mini_swe_agent_writes_its_commands_as_blocks_or_calls() -> None:
     for messages, expected in (
         (
@@ -233,9 +271,9 @@ def test_damage_loses_no_row(seed: int) -> None:
 EXPECTED = {
     "6e44b9__sweagenttestrepo-1c2844.traj": (13, 0),
     "BabyEncryption.traj": (33, 5),
-    "BabyTimeCapsule.traj": (19, 0),
-    "eps.traj": (27, 0),
-    "flash.traj": (11, 0),
+    "BabyTimeCapsule.traj": (19, 1),
+    "eps.traj": (27, 1),
+    "flash.traj": (11, 1),
     "katy.traj": (37, 1),
     "pydicom__pydicom-1458.traj": (28, 4),
     "swe-agent__test-repo-i1.traj": (14, 0),
