@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from benchmarks.facts import facts
 from flows.engine.processes import BLAS_THREADS, BLAS_VARIABLE
@@ -157,11 +157,35 @@ def _spawn(step: str, size: int, folder: Path) -> None:
     subprocess.run(command, check=True, env={BLAS_VARIABLE: BLAS_THREADS, **os.environ})
 
 
+class _Without:
+    """A finder of modules to which one is not installed, as None in ``sys.modules`` does not say it.
+
+    Args:
+        hidden: Its name.
+        finder: Finds the others.
+    """
+
+    def __init__(self, hidden: str, finder: Any) -> None:
+        self._hidden, self._finder = hidden, finder
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """See ``importlib.abc.MetaPathFinder``."""
+        return None if name == self._hidden else self._finder.find_spec(name, path, target)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._finder, name)  # as find_distributions
+
+
+def hide(name: str) -> None:
+    """Let this process run as where a package is not installed."""
+    sys.meta_path[:] = [_Without(name, finder) for finder in sys.meta_path]
+
+
 def _child(options: argparse.Namespace) -> None:
     folder, size = Path(options.folder), int(options.sizes[0])
     if options.step.startswith("fleet"):
         # Only what tests are made of needs it, and pyarrow loads it wherever it is: half a second of a night.
-        sys.modules["pandas"] = cast(Any, None)
+        hide("pandas")
     group, _, step = options.step.partition(":")
 
     def emit(measured: dict[str, Any]) -> None:
