@@ -55,7 +55,7 @@ def inputs_of(job: Job) -> dict[str, Any]:
 
 
 def wishes_of(job: Job) -> Wishes:
-    """Retention periods and pins that stand."""
+    """Retention periods, pins and holds that stand."""
     return Wishes.of(standing.load_all(job.lake))
 
 

@@ -153,7 +153,7 @@ def test_an_answer_that_drips_is_cut_off_in_time(server):
     server.routes["POST /v1/rerank"] = slow
     started = time.monotonic()
     assert endpoint(server, timeout_seconds=0.3).rerank(QUERY, TEXTS).failure == "time_out"
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 1.2
     is_over.set()
 
 

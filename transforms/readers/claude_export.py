@@ -134,9 +134,14 @@ class _Chat:
             )
         elif blocks.is_empty or not (blocks.calls or blocks.results or blocks.thinking or blocks.faults):
             self._collector.leave_out("empty_message")
-        self._draft_calls(blocks, scope | {"metadata": metadata_of(kept)}, own_id)
+        self._draft_calls(blocks, scope, kept, own_id)
 
-    def _draft_calls(self, blocks: Blocks, scope: dict[str, object], own_id: str | None) -> None:
+    def _draft_calls(
+        self, blocks: Blocks, scope: dict[str, object], kept: dict[str, object], own_id: str | None
+    ) -> None:
+        if not (blocks.calls or blocks.results):
+            return
+        scope = scope | {"metadata": metadata_of(kept)}
         left = list(blocks.results)
         for position, call in enumerate(blocks.calls):
             result = next((r for r in left if _belongs(r, call)), None)

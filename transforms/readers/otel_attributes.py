@@ -13,11 +13,10 @@ from transforms.readers.times import iso_number, iso_time
 
 _MAX_DEPTH = 32
 """Values nested deeper stay as they are: no convention writes so, and Python's stack is not endless."""
-_VALUE_KINDS = ("Value", "_value")
 _PLAIN_KINDS = ("string", "bool", "double", "bytes")
-_KINDS = frozenset(
-    f"{kind}{end}" for kind in (*_PLAIN_KINDS, "int", "array", "kvlist") for end in _VALUE_KINDS
-)
+_KINDS = {
+    f"{kind}{end}": kind for kind in (*_PLAIN_KINDS, "int", "array", "kvlist") for end in ("Value", "_value")
+}
 _NANOS = 1_000_000_000
 _NANOS_FROM = 10**17
 """Smaller whole numbers are in another unit, which ``iso_number`` tells; 0 is a time that was never set."""
@@ -65,8 +64,7 @@ def any_value(value: object, depth: int = 0) -> object:
     told = [name for name in value if name in _KINDS]
     if len(told) != 1:
         return value
-    name, inner = told[0], value[told[0]]
-    kind = name.removesuffix("Value").removesuffix("_value")
+    kind, inner = _KINDS[told[0]], value[told[0]]
     if kind in _PLAIN_KINDS:
         return inner
     if kind == "int":

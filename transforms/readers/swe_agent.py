@@ -36,7 +36,7 @@ _FAILED_STARTS = (
 _TIMED_OUT = re.compile(r"^((?:EXECUTION|COMMAND) TIMED OUT\b.*)(?:\n.*){0,2}\s*\Z", re.MULTILINE)
 """Behind what a command printed before it was stopped."""
 _SHELL_FAULT = re.compile(
-    r"\S[^\n]{0,300}: [^\n]*?\(?"
+    r"\S[^\n]{0,300}: [^\n]{0,300}?\(?"
     r"(?:No such file(?: or directory)?|command not found|Permission denied|(?:Is|Not) a directory)\)?"
 )
 """A line of a shell or of a program of its own that did nothing."""
@@ -192,9 +192,8 @@ class _Run:
         if action.strip():
             done = call or _call_of(step.get("tool"), action)
             fields = action_fields(done, _result(observation, step.get("returncode")), self._policy)
-            found = _TIMED_OUT.search(observation) or _LINT_ERROR.search(observation)
-            if fields.get("outcome") == "failure" and found is not None:
-                fields["failure_reason"] = found[1].strip()[: self._policy.max_reason_chars]
+            if fields.get("outcome") == "failure" and (found := _told_fault(observation)):
+                fields["failure_reason"] = found[: self._policy.max_reason_chars]
             self._draft(f"action/{index}", extra, parent_id=parent, **fields)
         elif observation.strip():
             fields = {"kind": "observation", "role": "tool", "content": observation}
@@ -230,6 +229,12 @@ def _call_of(tool: object, action: str) -> Call:
     if isinstance(tool, str) and tool:
         return Call(None, tool, action)
     return Call(None, action.split(maxsplit=1)[0], dump_json({"command": action}))
+
+
+def _told_fault(observation: str) -> str | None:
+    """The line that says why it failed, where that is not the first one."""
+    found = _TIMED_OUT.search(observation) or _LINT_ERROR.search(observation)
+    return found[1].strip() if found else None
 
 
 def _result(observation: str, code: object) -> Result:

@@ -155,7 +155,7 @@ def test_a_full_queue_drops_and_counts_and_keeps_no_call_waiting(
     began = time.perf_counter()
     for _ in range(8):
         reader.search("violin", **ME)
-    assert time.perf_counter() - began < 20
+    assert time.perf_counter() - began < 3
     told = reader.log_stats()
     assert (told.waiting, told.dropped) == (3, 5)
     is_stuck.set()
