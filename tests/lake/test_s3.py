@@ -19,7 +19,8 @@ from lake.lake import init_lake, open_lake
 from lake.recall import Recall
 from lake.storage import S3Storage, open_storage
 from tests.lake.made import ROOT, episodes, finished, worker
-from tests.lake.s3_store import environment, free_ports
+from tests.lake.s3_store import environment
+from tests.ports import free_ports
 from transforms.errors import LakeError, StorageError
 from transforms.schemas import EPISODES
 
