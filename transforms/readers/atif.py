@@ -22,6 +22,7 @@ _MARK = b'"ATIF-v'
 _ROLES = {"agent": "assistant"}
 _SUBAGENTS = "subagent_trajectories"
 _STEP_FIELDS = ("step_id", "timestamp", "source", "message", "reasoning_content", "model_name")
+_AGENT_FIELDS = ("name", "version", "model_name")
 _TRAJECTORY_FIELDS = ("steps", "session_id", "trajectory_id", "agent", "notes")
 
 
@@ -77,6 +78,7 @@ class _Trajectory:
         self._agent = text_or_none(agent.get("name"), "agent name")
         self._model = agent.get("model_name")
         self._metadata = {
+            **scalars(agent, _AGENT_FIELDS),
             **scalars(record, _TRAJECTORY_FIELDS),
             "trajectory_id": own,
             "parent_trajectory_id": parent,

@@ -26,6 +26,9 @@ _EXTRA_MAPPED = (
 """The same of a message's metadata."""
 
 
+_NODE_MAPPED = ("id", "parent", "children", "message")
+
+
 @dataclass(frozen=True)
 class Message:
     """A node's message, its types checked.
@@ -103,6 +106,7 @@ def message_of(key: str, node: object) -> Message:
         is_injected=is_hidden or role == "system" or kind in _CONTEXT_TYPES,
         is_failed=isinstance(status, str) and status.startswith("failed"),
         metadata={
+            **scalars(node, _NODE_MAPPED),
             **scalars(extra, _EXTRA_MAPPED),
             **scalars(message, _MAPPED),
             "content_type": kind if kind != "text" else None,

@@ -27,6 +27,7 @@ _BARE_TYPES = frozenset({"message", "reasoning", "function_call", "function_call
 _META_KEYS = frozenset({"id", "timestamp", "instructions"})
 _INSTRUCTION_ROLES = frozenset({"system", "developer"})
 _ECHOES = {"user_message": "user", "agent_message": "assistant"}
+_LINE_FIELDS = ("timestamp", "type", "payload")
 _META_FIELDS = ("id", "timestamp", "instructions", "base_instructions")
 _CONTEXT_FIELDS = ("model", "cwd", "effort")
 
@@ -76,6 +77,7 @@ class _Session:
     def __init__(self, collector: Collector, policy: IngestPolicy) -> None:
         self._collector = collector
         self._policy = policy
+        self._line: dict[str, object] = {}
         self._begin({})
 
     def _begin(self, meta: Mapping[str, object]) -> None:
@@ -112,6 +114,7 @@ class _Session:
             JsonFault: It cannot be read.
         """
         kind = text_or_none(record.get("type"), "type")
+        self._line = scalars(record, _LINE_FIELDS) if "payload" in record else {}
         if "payload" not in record:
             self._read_bare(record, kind, number)
             return
@@ -194,7 +197,7 @@ class _Session:
             "session_id": self._session_id,
             "event_at": time,
             "source_line": number,
-            "metadata": metadata_of({**self._about, **extra}),
+            "metadata": metadata_of({**self._about, **self._line, **extra}),
         }
 
     def _read_item(self, item: Mapping[str, object], time: str | None, number: int) -> None:

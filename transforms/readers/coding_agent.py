@@ -35,6 +35,7 @@ _MAPPED = (
     "userType",
     "toolUseResult",
 )
+_MESSAGE_MAPPED = ("id", "type", "role", "model", "content")
 _SPOKEN_TYPES = frozenset({"user", "assistant"})
 
 
@@ -109,12 +110,13 @@ class _Session:
     def _scope(self, record: Mapping[str, object], number: int) -> dict[str, object]:
         extra = scalars(record, _MAPPED)
         message = record.get("message")
-        model = message.get("model") if isinstance(message, dict) else None
+        told = message if isinstance(message, dict) else {}
+        known = {"model": told.get("model"), "message_id": told.get("id"), "usage": told.get("usage")}
         scope: dict[str, object] = {
             "session_id": id_or_none(record.get("sessionId"), "sessionId") or self._session_id,
             "event_at": iso_time(record.get("timestamp"), "timestamp"),
             "parent_id": id_or_none(record.get("parentUuid"), "parentUuid"),
-            "metadata": metadata_of({**extra, "model": model}),
+            "metadata": metadata_of({**scalars(told, _MESSAGE_MAPPED), **extra, **known}),
             "source_line": number,
             "turn_index": self._turn,
         }

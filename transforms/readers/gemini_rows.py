@@ -15,6 +15,7 @@ from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_na
 from transforms.readers.times import iso_time
 
 _FIELDS = ("id", "timestamp", "type", "content", "sessionId")
+_CALL_FIELDS = ("id", "name", "args", "status", "timestamp", "result", "resultDisplay")
 _SESSION_FIELDS = ("sessionId", "startTime", "lastUpdated", "messages", "summary", "type", "id", "timestamp")
 
 
@@ -121,7 +122,8 @@ class Messages:
             fields = {"kind": "summary" if is_snapshot else None, "role": role, "is_injected": True}
             self._draft(**scope, natural_id=f"{own}{suffix}", content=injected, **fields)
         for position, call in enumerate(calls):
-            self._draft_call(call, scope, own, position)
+            more = scalars(call, _CALL_FIELDS) if isinstance(call, dict) else {}
+            self._draft_call(call, self._scope(message, number, {**more, **extra}), own, position)
         self._take_parts(parts, scope, own, has_calls=bool(calls))
         is_silent = not (words.strip() or injected.strip() or calls or parts.calls or parts.results)
         if is_silent and not parts.thinking:

@@ -128,7 +128,8 @@ class _Chat:
         self._group = _id(header.get("group_id"))
         kept = {name: header.get(name) for name in ("scene", "tags")}
         title = _text(header.get("name"))
-        self._metadata = {**scalars(header, _HEADER_MAPPED), "title": title, **kept}
+        about = scalars(document, ("version",)) | scalars(header, _HEADER_MAPPED)
+        self._metadata = {**about, "title": title, **kept}
         self._chat = _key_of(self._group, title)
         humans = [name for name, person in self._people.items() if not _is_assistant(person)]
         is_alone = header.get("scene") in _ALONE if "scene" in header else len(humans) < len(self._people)

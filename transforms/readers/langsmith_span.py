@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from transforms.readers.blocks import Call, Result
 from transforms.readers.message_parts import output_text, written
 from transforms.readers.message_shapes import turns_of
+from transforms.readers.parts import scalars
 from transforms.readers.text import JsonFault, id_or_none, text_or_none
 from transforms.readers.times import iso_time
 from transforms.readers.trace import Span, SpanKind, Turn
@@ -128,7 +129,7 @@ def _kept(run: Mapping[str, object], metadata: Mapping[str, object]) -> dict[str
     extra = _mapping(run.get("extra"))
     sources = (metadata, _mapping(extra.get("invocation_params")), _mapping(run.get("inputs")))
     model = next((m for source in sources for m in _texts(source, _MODEL)), None)
-    rest = {k: v for k, v in run.items() if k not in _MAPPED}
+    rest = scalars(extra, ()) | {k: v for k, v in run.items() if k not in _MAPPED}
     own = {k: v for k, v in metadata.items() if k not in (*_SESSION, "ls_model_name", "user_id", "tenant_id")}
     return {**rest, **own, "model": model, "project": run.get("session_name"), "tags": run.get("tags")}
 

@@ -14,7 +14,7 @@ from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
 from transforms.readers.chats import person_fields
 from transforms.readers.each_record import EachRecord, ReadRecord
-from transforms.readers.parts import metadata_of
+from transforms.readers.parts import metadata_of, scalars
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 
@@ -26,6 +26,7 @@ _MONTHS = (
 )  # fmt: skip
 _INSIDE = re.compile(rb'"(?:session_\d{1,6}(?:_date_time)?|speaker_[ab])"\s*:')
 _MAPPED = frozenset(("speaker", "dia_id", "text", "blip_caption"))
+_SPEAKERS = ("speaker_a", "speaker_b")
 _ANNOTATIONS = ("event_summary", "observation", "session_summary")
 
 
@@ -112,8 +113,16 @@ class _Sample:
         collector.leave_out("question", len(questions) if isinstance(questions, list) else 0)
         collector.leave_out("annotation", sum(_size(sample.get(key)) for key in _ANNOTATIONS))
         self.sessions = [
-            _Reading(collector, session, name, number, owner) for session in sessions_of(conversation)
+            _Reading(collector, session, name, number, owner, _about(sample, conversation))
+            for session in sessions_of(conversation)
         ]
+
+
+def _about(sample: Mapping[str, object], conversation: Mapping[str, object]) -> dict[str, object]:
+    """What else is said of a conversation as a whole."""
+    rest = scalars(conversation, _SPEAKERS)
+    told = {key: value for key, value in rest.items() if not _SESSION.match(key)}
+    return {**scalars(sample, ("sample_id",)), **told}
 
 
 def _size(value: object) -> int:
@@ -124,13 +133,20 @@ class _Reading:
     """The reading of one session."""
 
     def __init__(
-        self, collector: Collector, session: Session, sample: str, number: int, owner: str | None
+        self,
+        collector: Collector,
+        session: Session,
+        sample: str,
+        number: int,
+        owner: str | None,
+        about: Mapping[str, object],
     ) -> None:
         self._collector = collector
         self._session = session
         self._sample = sample
         self._number = number
         self._owner = owner
+        self._about = about
 
     def read(self) -> None:
         """Draft or refuse each turn."""
@@ -163,6 +179,6 @@ class _Reading:
             content=said(turn),
             event_at=time,
             turn_index=place,
-            metadata=metadata_of(rest),
+            metadata=metadata_of({**self._about, **rest}),
             source_line=self._number,
         )

@@ -14,13 +14,14 @@ from collections.abc import Mapping
 from transforms.policy import IngestPolicy
 from transforms.readers.batch import Collector
 from transforms.readers.each_record import EachRecord, ReadRecord
-from transforms.readers.parts import content_of, metadata_of
+from transforms.readers.parts import content_of, metadata_of, scalars
 from transforms.readers.sniff import top_keys
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 
 _SESSIONS, _DATES, _IDS = "haystack_sessions", "haystack_dates", "haystack_session_ids"
 _DATE = re.compile(r"(\d{4})/(\d{2})/(\d{2})(?: \(\w+\))?(?: \(?(\d{2}):(\d{2})\)?)?")
 _MAPPED = frozenset(("role", "content"))
+_LABELS = ("question_id", "question", "question_type", "question_date", "answer")
 
 
 class LongMemEval(EachRecord):
@@ -72,6 +73,7 @@ class _Haystack:
         self._person = id_or_none(record.get("question_id"), "question_id") or f"question-{number}"
         self._dates = _listed(record.get(_DATES))
         self._ids = _listed(record.get(_IDS))
+        self._about = scalars(record, _LABELS)
         self._seen: Counter[str] = Counter()
         collector.leave_out("question", int("question" in record))
 
@@ -111,7 +113,7 @@ class _Haystack:
             content=text,
             event_at=time,
             turn_index=place,
-            metadata=metadata_of({**rest, "parts": others}),
+            metadata=metadata_of({**self._about, **rest, "parts": others}),
             source_line=self._number,
         )
 

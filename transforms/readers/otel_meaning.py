@@ -152,7 +152,7 @@ def belongs(raw: RawSpan, names: Sequence[str], what: str) -> str | None:
 def metadata_of(raw: RawSpan) -> dict[str, object]:
     """What is kept of a span beside its messages: model, title, tags, and all that nothing else takes."""
     taken = {*SESSION, *USER, *AGENT, *TENANT, *_MODEL, *_TITLE, *_TAGS, *TAKEN, "metadata", "events"}
-    kept: dict[str, object] = {
+    kept: dict[str, object] = raw.others | {
         name: value
         for name, value in raw.attributes.items()
         if name not in taken and not name.startswith(_DROPPED) and _is_plain(value)

@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from transforms.readers.otel_attributes import any_value, attributes_of, instant, read_json
+from transforms.readers.parts import scalars
 from transforms.readers.text import JsonFault, id_or_none, text_or_none, type_name
 from transforms.readers.times import iso_number
 
 _RESOURCES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
 _SCOPES = (
-    "scopeSpans",
-    "scope_spans",
-    "instrumentationLibrarySpans",
-    "instrumentation_library_spans",
-    "scopeLogs",
-    "scope_logs",
-)
+    "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans",
+    "scopeLogs", "scope_logs",
+)  # fmt: skip
 _MEMBERS = ("spans", "logRecords", "log_records", "data")
 _WRAPPERS = (*_RESOURCES, *_SCOPES, *_MEMBERS)
 REQUESTS = frozenset(_WRAPPERS) - {"batches", "spans", "data"}
@@ -35,6 +32,12 @@ _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time")
 _LOG_TIMES = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano")
 _EVENT_TIMES = ("timeUnixNano", "time_unix_nano", "time", "timestamp")
+_SPAN_FIELDS = (
+    *_TRACE_IDS, *_SPAN_IDS, *_PARENT_IDS, *_STARTS, *_ENDS, "id", "name", "kind", "span_kind", "status",
+    "status_code", "statusCode", "status_message", "statusMessage", "code", "message", "description",
+    "duration", "flags", "traceState", "trace_state", "attributes", "events", "links", "resource", "ended",
+)  # fmt: skip
+_SPAN_BEGINNINGS = ("attributes.", "context.", "resource.", "dropped", "_")
 _BODIES = frozenset({"attributes", "startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time"})
 
 
@@ -70,6 +73,7 @@ class RawSpan:
         is_error: Whether its status says that it failed.
         error: Why, where it says so.
         is_log: Not a span, but what was logged during one.
+        others: Single values under names not known here.
     """
 
     span_id: str
@@ -85,6 +89,7 @@ class RawSpan:
     is_error: bool = False
     error: str | None = None
     is_log: bool = False
+    others: dict[str, object] = field(default_factory=dict)
 
 
 class Member(NamedTuple):
@@ -196,6 +201,7 @@ def raw_span(member: Member) -> RawSpan:
         _events(record),
         is_error,
         error,
+        others=scalars(record, _known(record)),
     )
 
 
@@ -210,6 +216,11 @@ def _log(record: Mapping[str, object], member: Member, trace_id: str, span_id: s
     scope = member.scope if isinstance(member.scope, str) else None
     resource = dict(member.resource)
     return RawSpan(span_id, trace_id, None, None, at, at, {}, resource, scope, (event,), is_log=True)
+
+
+def _known(record: Mapping[str, object]) -> list[str]:
+    """Names that have a place of their own, and those of the wire and of the SDKs' insides."""
+    return [key for key in record if key in _SPAN_FIELDS or key.startswith(_SPAN_BEGINNINGS)]
 
 
 def _context(record: Mapping[str, object]) -> Mapping[str, object]:
