@@ -88,6 +88,7 @@ class ModelServer:
         requests: All requests so far.
         faults: Spoil the next requests, one each.
         always: Spoils every request that has no fault of its own.
+        hung_up: Set once a client has closed a connection.
         routes: Function by method and path; a key that ends in ``/`` serves all paths below it.
     """
 
@@ -105,6 +106,7 @@ class ModelServer:
         self._at_once = 0
         self._lock = threading.Lock()
         self._closing = threading.Event()
+        self.hung_up = threading.Event()
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"model_server": self})
@@ -197,6 +199,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing on stderr."""
+
+    def finish(self) -> None:
+        super().finish()
+        self.model_server.hung_up.set()
 
     def do_GET(self) -> None:
         self._serve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import random
@@ -442,3 +443,16 @@ def test_key_and_content_are_in_no_log_error_or_repr(server, connect, caplog):
     assert "HTTP 401" in shown
     assert KEY not in shown
     assert "diary" not in shown
+
+
+def test_whoever_lets_go_of_it_leaves_no_connection_open(server):
+    config = {"base_url": server.base_url, "model": "m", "dimensions": 8}
+    embedder = OpenAIEmbedder(EmbedderConfig(provider="openai", api_key=SecretStr(KEY), **config))
+    embedder.embed(["one"])
+    assert not server.hung_up.is_set()
+    gc.disable()  # which would close it some time
+    try:
+        del embedder
+        assert server.hung_up.wait(30)
+    finally:
+        gc.enable()
