@@ -140,16 +140,18 @@ def test_a_lease_that_cannot_be_read_is_taken_over(store: Memory, raw: bytes) ->
 def test_of_many_contenders_for_a_dead_lease_one_wins(store: Memory) -> None:
     dead(store)
     time.sleep(1.75)
-    start, won, lost = threading.Barrier(6), [], []
+    start, won, lost, all_lost = threading.Barrier(6), [], [], threading.Event()
 
     def contend() -> None:
         start.wait()
         try:
             with locks.hold(remote(store), "nightly", 0):
                 won.append(1)
-                time.sleep(1.0)
+                assert all_lost.wait(60)
         except BusyError:
             lost.append(1)
+            if len(lost) == 5:
+                all_lost.set()
 
     threads = [threading.Thread(target=contend) for _ in range(6)]
     for thread in threads:

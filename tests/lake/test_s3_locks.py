@@ -48,16 +48,18 @@ def test_a_killed_holders_lease_runs_out_and_one_contender_gets_it(lake: Lake) -
     holder.communicate()
     with pytest.raises(BusyError), locks.hold(lake, "nightly", 0):
         pytest.fail("the lease has not run out yet")
-    start, won = threading.Barrier(4), []
+    start, won, lost, all_lost = threading.Barrier(4), [], [], threading.Event()
 
     def contend() -> None:
         start.wait()
         try:
             with locks.hold(lake, "nightly", 0) as token:
                 won.append(token)
-                time.sleep(1)
+                assert all_lost.wait(60)
         except BusyError:
-            return
+            lost.append(1)
+            if len(lost) == 3:
+                all_lost.set()
 
     time.sleep(leases.LEASE_SECONDS + leases.STAMP_SECONDS + 1)
     threads = [threading.Thread(target=contend) for _ in range(4)]
