@@ -80,6 +80,7 @@ def verify(work: Work) -> None:
 
 
 _OPEN = "The request stays open; look at the files named, then run slowwave erase --resume."
+_AGAIN = "What came after the erasure is new: erase it again with --yes. Else look at the files named."
 
 
 def _told(left: dict[str, int], found: ReadBack) -> dict[str, Any]:
@@ -200,5 +201,8 @@ def look_again(
         for table in EPISODE_TABLES
         if (rows := count(work.lake, held_rule(work, table)).rows)
     }
-    verify(work)
+    try:
+        verify(work)
+    except CheckError as error:
+        raise CheckError(error.message, _AGAIN) from error
     return dict(work.evidence["verification"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from transforms.subjects import Subject
 
 ID_CHARS = 32
 """Of an id; one that is gone already can be named by all of it only."""
+_CERTIFICATE = re.compile(r"certificates/[0-9a-z]+\.json", re.ASCII)
 
 
 def erase(options: argparse.Namespace) -> Output:
@@ -97,12 +99,7 @@ def _verify(options: argparse.Namespace) -> Output:
     """Check a certificate's hash, and where the subject is named, that nothing of it is there."""
     from flows.erase_certificate import parse
 
-    path = Path(options.verify)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read", "Name a certificates/<request>.json.") from error
-    certificate = parse(raw)
+    certificate = parse(_held(options))
     if not certificate.is_whole:
         raise CheckError(
             "the certificate's hash is not that of its content: it was changed",
@@ -120,6 +117,24 @@ def _verify(options: argparse.Namespace) -> Output:
     found = look_again(job, subject, options.alias, options.canary)
     told = f"{text}\nnothing of the subject is there: {found['files']:,} files read back"
     return Output({**data, "absence": found}, told)
+
+
+def _held(options: argparse.Namespace) -> bytes:
+    """A certificate: a file, or the one of that name in the lake, as an erasure tells it.
+
+    Raises:
+        InputError: Neither is there.
+    """
+    name = str(options.verify)
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        held = job_of(options).lake.storage.read(name) if _CERTIFICATE.fullmatch(name) else None
+        if held is None:
+            raise InputError(
+                f"{name} cannot be read", "Name a file, or the lake's certificates/<request>.json."
+            ) from error
+        return held
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], Output]] = {"erase": erase}

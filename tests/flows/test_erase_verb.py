@@ -18,9 +18,9 @@ from flows.nightly import run_nightly
 from flows.present_night import night_table
 from lake import landing, locks, tables
 from lake.recall import Recall
-from lake.rights import audit, requests, standing
+from lake.rights import audit, requests, standing, tombstones
 from tests.flows.erasing import CANARY, GROUP_SENTENCES, copied, erase, holding, lake_of, people, said
-from tests.flows.lakes import AS_OF, Command, Said, files_below, job_on
+from tests.flows.lakes import AS_OF, Command, Said, files_below, ingest, job_on, row, write
 from transforms.errors import BusyError, CheckError
 from transforms.schemas import EPISODES
 from transforms.standing import Standing
@@ -89,13 +89,23 @@ def test_a_memory_may_be_named_by_the_beginning_of_its_id(slowwave: Callable[...
     assert requests.open_requests(job.lake) == []
 
 
-def test_the_certificate_and_its_check(slowwave: Callable[..., Said], job: Job) -> None:
+def test_the_certificate_and_its_check(slowwave: Callable[..., Said], job: Job, tmp_path: Path) -> None:
     certificate = slowwave("erase", *NAMED, *BASIS).json["certificate"]
     assert certificate["outcome"] == "complete"
     path = Path(job.lake.uri) / "certificates" / f"{certificate['request_id']}.json"
     assert slowwave("erase", "--verify", path).json["hash"] == "valid"
     assert slowwave("erase", "--verify", path, *NAMED).json["absence"]["passed"]
     assert slowwave("erase", "--verify", path, "--tenant", "acme", "--user", "ben").code == 2
+    in_lake = f"certificates/{path.name}"  # as an erasure tells it
+    assert slowwave("erase", "--verify", in_lake, *NAMED).json["absence"]["passed"]
+    assert slowwave("erase", "--verify", f"certificates/../{in_lake}").code == 3
+    assert slowwave("erase", "--verify", f"certificates/{'0' * 32}.json").code == 3
+    tombstones.lift(job.lake, ANA)  # what comes from now on is new
+    assert ingest(job, write(tmp_path / "new.jsonl", [row(1, "the ferry at nine")]))["landed"] == 1
+    later = slowwave("erase", "--verify", in_lake, *NAMED)
+    assert later.code == CheckError.exit_code
+    assert "erase it again" in later.error["remedy"]
+    assert requests.open_requests(job.lake) == []
     changed = json.loads(path.read_text())
     changed["outcome"] = "held"
     path.write_text(json.dumps(changed))

@@ -74,6 +74,8 @@ def test_an_encrypted_lake_from_first_row_to_erasure(bucket: str, say: Any, tmp_
     assert say(uri, "recall", "aisle seat", *ANA)["results"] == []
     (tmp_path / "certificate.json").write_text(json.dumps(certificate))
     say(uri, "erase", *ANA, "--verify", "certificate.json")
+    in_lake = f"certificates/{certificate['request_id']}.json"
+    assert say(uri, "erase", *ANA, "--verify", in_lake)["absence"]["passed"]
 
 
 def test_sessions_sharing_and_copies(bucket: str, say: Any, tmp_path: Path) -> None:
