@@ -87,11 +87,11 @@ def require(lake: Lake, name: str, number: int) -> None:
     fence_of(lake.storage, name, number).passing().close()
 
 
-def _busy(name: str, wait_seconds: float) -> BusyError:
+def _busy(name: str, wait_seconds: float, let_it: str = "Let it finish") -> BusyError:
     waited = f" (waited {wait_seconds:.0f} s)" if wait_seconds else ""
     return BusyError(
         f"another run holds the {name} lock of this lake{waited}",
-        'Let it finish, or set run.on_busy = "wait" in slowwave.toml.',
+        f'{let_it}, or set run.on_busy = "wait" in slowwave.toml.',
     )
 
 
@@ -136,7 +136,8 @@ def _lease(storage: S3Storage, name: str, wait_seconds: float) -> Iterator[int]:
     deadline = time.monotonic() + wait_seconds
     while (lease := leases.take(storage, name)) is None:
         if time.monotonic() >= deadline:
-            raise _busy(name, wait_seconds)
+            ends = f"Let it finish (one that was killed counts for {leases.LEASE_SECONDS:.0f} s more)"
+            raise _busy(name, wait_seconds, ends)
         time.sleep(_LEASE_POLL_SECONDS)
     with leases.renewed(lease), behind(LeaseFence(storage, name, lease.token, lease)):
         yield lease.token

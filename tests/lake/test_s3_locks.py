@@ -46,7 +46,7 @@ def test_a_killed_holders_lease_runs_out_and_one_contender_gets_it(lake: Lake) -
     assert holder.stdout.readline() == "held\n"
     holder.kill()
     holder.communicate()
-    with pytest.raises(BusyError), locks.hold(lake, "nightly", 0):
+    with pytest.raises(BusyError, match=r"killed counts for \d+ s more"), locks.hold(lake, "nightly", 0):
         pytest.fail("the lease has not run out yet")
     start, won, lost, all_lost = threading.Barrier(4), [], [], threading.Event()
 
