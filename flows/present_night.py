@@ -112,9 +112,9 @@ _DERIVED = {"facts": "facts served", "summaries": "summaries served", "procedure
 
 
 def _learned(consolidated: StepResult) -> list[tuple[str, int]]:
-    """What consolidation changed; nothing where it had nothing to do."""
+    """What consolidation changed; nothing where it had nothing to do, or failed."""
     detail = consolidated.detail
-    if not detail:
+    if not detail or consolidated.state == "failed":
         return []
     facts = [(f"facts {name}", count) for name, count in detail["facts"].items() if count]
     waiting = [("waiting for the model", detail["pending"])] if detail["pending"] else []

@@ -158,3 +158,17 @@ def test_the_steps_of_such_a_night_are_known(tmp_path: Path, one_bucket_fails: i
     assert states["embed"] == "failed"
     assert states["publish"] == "done"
     assert caught.value.night.steps[1].detail["failed_units"]
+
+
+def test_a_night_is_told_too_where_a_damaged_file_fails_every_step(tmp_path: Path, command: Command) -> None:
+    lake = tmp_path / "lake"
+    words = ("--lake", lake, "--as-of", "2026-06-30T23:00:00Z")
+    assert command("--lake", lake, "init", "--buckets", "4").code == 0
+    assert command(*words, "ingest", rows_of(tmp_path)).code == 0
+    for file in (lake / "tables" / "episodes").rglob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:200])
+    said = command(*words, "nightly")
+    assert said.code == LakeError.exit_code
+    assert "is damaged: 200 bytes" in said.err
+    failed = [line.split()[0] for line in said.err.splitlines() if line.split()[1:2] == ["failed"]]
+    assert failed == ["embed", "consolidate", "decay", "retain", "publish"]
