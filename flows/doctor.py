@@ -13,17 +13,22 @@ from flows.keys import told_of
 from flows.present import table
 from flows.setup import Output, config_of, job_of
 from lake import queries
+from lake.data_files import faults
 from lake.index import read_pointer
 from lake.index_probe import probed
 from lake.lake import VERSION, Lake, require_conditional_writes
 from lake.migrations.columns import drifts
+from lake.opened import open_table
 from lake.rights import requests
 from lake.rights.anchors import Anchor, anchor_of, examined
 from lake.sharing import grants, teams
 from lake.table_shape import remedy_of
 from transforms.errors import CheckError, SlowwaveError
+from transforms.schemas import STORED
 
 PACKAGES = ("polars", "duckdb", "pyarrow", "deltalake", "lancedb", "pylance", "prefect", "openai", "tiktoken")
+
+MOST_TOLD = 3
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ def examine(options: argparse.Namespace) -> Output:
             _finding("write", lambda: _write(job)),
             _finding("encryption", lambda: told_of(job.lake, datetime.now(UTC))),
             _finding("tables", lambda: _tables(job)),
+            _finding("files", lambda: _files(job)),
             _finding("episodes", lambda: _no_rows(job, "check_episode_ids")),
             _finding("vectors", lambda: _no_rows(job, "check_vector_copies")),
             _finding("index", lambda: _index(job)),
@@ -137,6 +143,20 @@ def _tables(job: Job) -> str:
     if found:
         raise CheckError("; ".join(f"table {drift}" for drift in found), remedy_of(found))
     return f"the lake has version {VERSION}, and every table its columns"
+
+
+def _files(job: Job) -> str:
+    """Whether every data file is there and of the size that was committed."""
+    held, found = 0, list[str]()
+    for made in STORED:
+        state = open_table(job.lake, made)
+        if state is not None:
+            held += len(state.sizes)
+            found += faults(job.lake, made, state.sizes)
+    if found:
+        more = f" and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+        raise CheckError(f"{'; '.join(found[:MOST_TOLD])}{more}", "Restore them from a backup of the lake.")
+    return f"{held:,} data files, each as large as it was written"
 
 
 def _no_rows(job: Job, name: str) -> str:

@@ -48,18 +48,42 @@ def require_whole(lake: Lake, table: Table, names: Sequence[str], sizes: Mapping
         return
     root = Path(lake.table_uri(table))
     for name in names:
-        try:
-            found = (root / name).stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
-            fault = "is missing"
-        else:
-            if found == sizes.get(name, found):
-                continue
-            fault = f"is damaged: {found} bytes, {sizes[name]} were written"
-        raise LakeError(
-            f"table {table.name}: data file {name} {fault}",
-            "Restore it from a backup of the lake; doctor shows what else is wrong.",
-        )
+        fault = _fault(_size(root / name), sizes.get(name))
+        if fault:
+            raise LakeError(
+                f"table {table.name}: data file {name} {fault}",
+                "Restore it from a backup of the lake; doctor shows what else is wrong.",
+            )
+
+
+def faults(lake: Lake, table: Table, sizes: Mapping[str, int]) -> list[str]:
+    """Data files of a table that are missing or of another size than was committed, each with what is wrong.
+
+    Args:
+        lake: Where; on an object store, too.
+        table: Which.
+        sizes: Bytes of each file, as the log has them.
+    """
+    if not sizes:
+        return []
+    folder = f"tables/{table.name}/"
+    held = {entry.key.removeprefix(folder): entry.size_bytes for entry in lake.storage.entries(folder)}
+    told = ((name, _fault(held.get(name), size)) for name, size in sorted(sizes.items()))
+    return [f"table {table.name}: data file {name} {fault}" for name, fault in told if fault]
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _fault(found: int | None, written: int | None) -> str:
+    if found is None:
+        return "is missing"
+    is_whole = written is None or found == written
+    return "" if is_whole else f"is damaged: {found} bytes, {written} were written"
 
 
 def scan_files(lake: Lake, table: Table, names: Sequence[str]) -> pl.LazyFrame:

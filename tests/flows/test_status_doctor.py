@@ -164,6 +164,26 @@ def test_doctor_without_a_lake_says_so_and_checks_the_rest(command: Command) -> 
     assert "FAILED" in command("--lake", "nowhere", "doctor").out
 
 
+def test_doctor_finds_files_that_are_gone_cut_or_grown(lake: Path, command: Command) -> None:
+    def told() -> tuple[int, bool, str]:
+        said = command("--lake", lake, "doctor", "--json")
+        [files] = [finding for finding in said.json["findings"] if finding["name"] == "files"]
+        return said.code, files["passed"], files["detail"]
+
+    gone, cut, grown = (
+        next((lake / "tables" / table).rglob("*.parquet")) for table in ("runs", "vectors", "quarantine")
+    )
+    assert told()[:2] == (0, True)
+    gone.unlink()
+    cut.write_bytes(cut.read_bytes()[:100])
+    grown.write_bytes(grown.read_bytes() + b"x")
+    code, passed, detail = told()
+    assert (code, passed) == (CheckError.exit_code, False)
+    assert f"{gone.name} is missing" in detail
+    assert f"{cut.name} is damaged: 100 bytes, " in detail
+    assert f"{grown.name} is damaged: {grown.stat().st_size} bytes, " in detail
+
+
 def test_doctor_finds_a_row_twice_and_an_index_that_is_gone(lake: Path, command: Command) -> None:
     job = job_on(lake)
     tables.append(job.lake, EPISODES, content(job).head(1))
