@@ -66,6 +66,8 @@ def run_consolidate(
             job, lineage.mark(job.lake, EPISODES), State() if complete else consolidate_state.load(job)
         )
         units = planned(job, run.state) if run.episodes[0] >= 0 else []
+        if units and not job.is_dry:
+            consolidate_state.begin(job)
         run.take_back(units)
         if not units and run.state.is_reclaimed:
             require_all("embed", not_embedded)
@@ -147,20 +149,19 @@ class _Run:
         """Remove what has no source any more, note how far the buckets are, and keep files few."""
         job, failed = self.job, {b for end in self.ends if end.failure for b in end.unit.buckets}
         is_reclaimed = self.state.is_reclaimed and not self._is_complete
-        due = self._edited if is_reclaimed else set(range(job.lake.buckets))
+        # A unit that broke off leaves lineage that the one after it writes once more.
+        due = {*self._edited, *self.state.behind} if is_reclaimed else set(range(job.lake.buckets))
         if due:
             reclaim(job, sorted(due - failed))
         if self.done.rows_out and not failed:
             _tidy(job)
         self.note(is_reclaimed=is_reclaimed or not failed)
 
-    def note(self, *, is_reclaimed: bool | None = None) -> None:
+    def note(self, *, is_reclaimed: bool = False) -> None:
         """Note how far the buckets are: those that are not done yet stay where they were."""
         before = self.state.seen
         as_of = max(self.job.as_of, before.as_of) if before else self.job.as_of
         behind = {bucket: self.state.of(bucket) for bucket, left in self._left.items() if left > 0}
-        if is_reclaimed is None:
-            is_reclaimed = self.state.is_reclaimed and not self._is_complete
         state = State(Seen(self.episodes[0], as_of), behind, is_reclaimed)
         consolidate_state.save(self.job, self.episodes, state)
 

@@ -37,7 +37,8 @@ class State:
     Attributes:
         seen: What was seen of all buckets but those behind; None: nothing by this method.
         behind: What was seen of buckets whose work failed, waits for a model or was broken off.
-        is_reclaimed: Whether what a complete run leaves to be removed was.
+        is_reclaimed: Whether what a complete run leaves to be removed was, and what one that broke off
+            leaves: lineage of rows that it did not come to write.
     """
 
     seen: Seen | None = None
@@ -98,6 +99,13 @@ def save(job: Job, episodes: lineage.Mark, state: State) -> None:
         "reclaimed": state.is_reclaimed,
     }
     job.lake.storage.write(STATE, json.dumps(record).encode())
+
+
+def begin(job: Job) -> None:
+    """Note that a run writes, for the one after it, should this one break off."""
+    record = hint(job, STATE)
+    if record:
+        job.lake.storage.write(STATE, json.dumps({**record, "reclaimed": False}).encode())
 
 
 def method_of(job: Job) -> str:

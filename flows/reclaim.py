@@ -84,7 +84,10 @@ def _keep(
 
 
 def _renew_lineage(job: Job, bucket: int, files: list[str]) -> int:
-    """Write the bucket's lineage anew where it is not that of the rows that stand."""
+    """Write the bucket's lineage anew where it is not that of the rows that stand, each pair once.
+
+    A run that broke off between lineage and the rows that it is of has its lineage written twice.
+    """
     stood = [
         revisions.lineage_of(t, t.empty(), _latest(job, t, bucket).filter(~pl.col("is_removed")))
         for t in _WITH_SOURCES
@@ -93,7 +96,7 @@ def _renew_lineage(job: Job, bucket: int, files: list[str]) -> int:
     held = held.select(LINEAGE.names).sort(LINEAGE.sort_by)
     stood.append(held.filter(pl.col("derived_kind") == VERSION))
     wanted = pl.concat(stood).unique().sort(LINEAGE.sort_by)
-    if held.unique(maintain_order=True).equals(wanted):
+    if held.equals(wanted):
         return 0
     tables.rewrite(job.lake, LINEAGE, files, wanted.select(LINEAGE.names))
     return abs(held.height - wanted.height)

@@ -28,7 +28,7 @@ from lake import lineage, revisions, tables
 from tests.flows.lakes import AS_OF, ingest, job_on, write
 from tests.flows.sleepers import PURE, history, said
 from transforms.errors import StorageError
-from transforms.schemas import DECISIONS, DERIVED, EPISODES, LINEAGE, TOPIC_MEMBERS, VECTORS, Table
+from transforms.schemas import DECISIONS, DERIVED, EPISODES, LINEAGE, RUNS, TOPIC_MEMBERS, VECTORS, Table
 
 BUCKETS = 4
 TENANTS = ("acme", "umbrella", "north", "south", "east", "west")
@@ -270,6 +270,37 @@ def test_within_a_unit_lineage_is_committed_first(
     written = [name for name in order if name != VECTORS.name]
     assert written[0] == LINEAGE.name
     assert len(written) == len(set(written)) > 5
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_lineage_that_was_written_alone_is_not_there_twice(
+    is_later: bool, is_killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = episodes()
+    job = landed(tmp_path, rows[:30] if is_later else rows)
+    if is_later:
+        run_consolidate(job)
+        ingest(job, write(tmp_path / "more.jsonl", rows[30:]))
+        run_embed(job)
+    real: Callable[..., None] = tables.append
+
+    def breaking(*arguments: Any) -> None:
+        if arguments[1].name not in (LINEAGE.name, VECTORS.name, RUNS.name):
+            raise KeyboardInterrupt if is_killed else StorageError("the disk is full", "Free space.")
+        real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "append", breaking)
+        with pytest.raises(KeyboardInterrupt if is_killed else StorageError):
+            run_consolidate(job)
+    alone = tables.scan(job.lake, LINEAGE).collect()
+    assert alone.height > 0
+    run_consolidate(job)
+    found = tables.scan(job.lake, LINEAGE).select(LINEAGE.key).collect()
+    assert found.height > alone.height / 2
+    assert found.filter(found.is_duplicated()).height == 0
+    assert consolidate_state.load(job).behind == {}
 
 
 def test_a_dry_run_in_units_tells_what_a_run_does(
