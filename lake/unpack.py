@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import re
 import weakref
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from lake.gunzip import Gunzip
 from lake.tapes import BUFFER_BYTES, Moved, Tape
 from transforms.errors import InputError
 from transforms.policy import IngestPolicy
@@ -131,7 +131,7 @@ class _Archive:
 
 
 def _gunzip(stream: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+    return cast(BinaryIO, Gunzip(stream))
 
 
 def _unzstd(stream: BinaryIO) -> BinaryIO:
