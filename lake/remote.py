@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _SCHEMES = ("s3://", "s3a://", "gs://", "az://", "abfs://", "abfss://", "http://", "https://", "file://")
+_WITH_ESCAPES = ("http://", "https://", "file://")
 
 
 def is_url(source: str) -> bool:
@@ -31,17 +32,19 @@ def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Tape]
         InputError: The store cannot be reached, refuses, or holds nothing there.
     """
     import obstore
-    from obstore.exceptions import BaseError
+    from obstore.exceptions import BaseError, NotFoundError
     from obstore.store import from_url
 
     parent, _, last = url.rstrip("/").rpartition("/")
     try:
-        store = from_url(url.rstrip("/"), **cast(Any, dict(options)))
+        store = from_url(_quoted(url.rstrip("/")), **cast(Any, dict(options)))
         found = [meta for page in obstore.list(store) for meta in page]
         names: dict[str, Any] = {str(meta["path"]): meta for meta in found if str(meta["path"])}
         if not names and parent.count("/") > 1:  # nothing below it: it may be an object itself
-            store = from_url(parent, **cast(Any, dict(options)))
+            store = from_url(_quoted(parent), **cast(Any, dict(options)))
             names = {last: obstore.head(store, last)}
+    except (FileNotFoundError, NotFoundError):
+        names = {}
     except (BaseError, OSError, ValueError) as error:
         remedy = "Check the URL, the credentials and the endpoint."
         raise InputError(f"{url}: cannot be read ({type(error).__name__})", remedy) from error
@@ -49,6 +52,15 @@ def objects_below(url: str, options: Mapping[str, str]) -> list[tuple[str, Tape]
         raise InputError(f"{url}: no object at or below it", "Check bucket and prefix.")
 
     return [(name, _tape(store, name, meta)) for name, meta in sorted(names.items())]
+
+
+def _quoted(url: str) -> str:
+    """A URL whose key is as it stands, as the stores' own tools take it: no escape and no query in it."""
+    if url.lower().startswith(_WITH_ESCAPES):
+        return url
+    for sign, escape in (("%", "%25"), ("?", "%3F"), ("#", "%23")):
+        url = url.replace(sign, escape)
+    return url
 
 
 def _tape(store: Any, path: str, meta: Mapping[str, Any]) -> Tape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import time
 from pathlib import Path
@@ -181,6 +182,7 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
+_PLAIN = re.compile(r"[\w./-]+", re.ASCII)
 _CREDENTIALS = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: docs/object-store.md."
 
 
@@ -188,13 +190,17 @@ def open_storage(uri: str) -> Storage:
     """The store for a lake's address.
 
     Raises:
-        LakeError: Not a local path that the tables can have, ``file://`` or ``s3://`` without credentials.
+        LakeError: Not a local path that the tables can have, ``file://`` or ``s3://`` without credentials
+            and with a plain prefix.
     """
     scheme = urlsplit(uri).scheme if "://" in uri else ""
     if scheme == "s3":
         host = urlsplit(uri).netloc
         if {"@", ":"} & {*host} or urlsplit(uri).query:  # not shown: it may be a key
             raise LakeError("an s3:// address must hold no key and no query", _CREDENTIALS)
+        if not _PLAIN.fullmatch(uri.partition("://")[2]):
+            told = "the prefix of a lake is made of letters and digits of ASCII, '.', '_', '-' and '/'"
+            raise LakeError(told, "Name another: those who read it take other signs in different ways.")
         return S3Storage(uri)
     if scheme == "file":
         return LocalStorage(local_path(unquote(urlsplit(uri).path)))

@@ -17,11 +17,12 @@ from flows.__main__ import main
 from lake import landing, tables, upkeep
 from lake.lake import init_lake, open_lake
 from lake.recall import Recall
+from lake.sources import open_sources
 from lake.storage import S3Storage, open_storage
 from tests.lake.made import ROOT, episodes, finished, worker
 from tests.lake.s3_store import environment
 from tests.ports import free_ports
-from transforms.errors import LakeError, StorageError
+from transforms.errors import InputError, LakeError, StorageError
 from transforms.schemas import EPISODES
 
 pytestmark = pytest.mark.server
@@ -198,6 +199,40 @@ class Careless(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         return
+
+
+@pytest.mark.parametrize("prefix", ["od d", "per%20cent", "ha#sh", "ü", "a=b", "star*", ""])
+def test_a_lake_has_a_plain_prefix(bucket: str, prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"{bucket}/{prefix}" if prefix else "s3://"
+    assert main(["--lake", address, "init"]) == LakeError.exit_code
+    assert "is made of letters and digits" in capsys.readouterr().err
+    with pytest.raises(LakeError, match="letters and digits"):
+        open_lake(address)
+    assert open_storage(f"{bucket}/a").entries("") == []
+
+
+def test_keys_of_what_is_ingested_stand_as_they_are(bucket: str) -> None:
+    store = open_storage(bucket)
+    names = [
+        "100%.jsonl",
+        "a%20b.jsonl",
+        "a b.jsonl",
+        "ha#sh.jsonl",
+        "qu?ery.jsonl",
+        "star*.jsonl",
+        "ü.jsonl",
+    ]
+    for number, name in enumerate(names):
+        told = {"id": str(number), "content": f"on pier {number}", "event_at": AS_OF, "role": "user"}
+        store.write(f"keys/d%20 #?ü/{name}", (json.dumps(told) + "\n").encode())
+    for address in [f"{bucket}/keys/d%20 #?ü/", *(f"{bucket}/keys/d%20 #?ü/{name}" for name in names)]:
+        found = sorted(source.file_name for source in open_sources(address))
+        assert found == ([address.rpartition("/")[2]] if address[-1] != "/" else sorted(names))
+        for source in open_sources(address):
+            with source.open() as stream:
+                assert b"on pier" in stream.read()
+    with pytest.raises(InputError, match="no object at or below it"):
+        list(open_sources(f"{bucket}/keys/d/"))
 
 
 def test_a_store_that_ignores_conditions_is_refused(
