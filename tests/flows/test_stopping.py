@@ -137,7 +137,7 @@ def test_nights_that_signals_end_again_and_again_come_to_what_an_undisturbed_one
         assert ended.code == 128 + number, ended.said
         assert ended.seconds < QUICK_SECONDS
         assert ended.orphans == []
-        assert ended.last.startswith("slowwave: stopped")
+        assert ended.last.startswith("slowwave: stopped"), ended.said[-9:]
         assert ended.last.endswith(RESUME)
         assert ("by SIGTERM" in ended.last) == (number == signal.SIGTERM)
         assert "Traceback" not in "\n".join(ended.said)
